@@ -1,0 +1,189 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// Every target of ours compiles in the Swift 6 language mode and treats warnings as errors.
+let strict: [SwiftSetting] = [
+  .swiftLanguageMode(.v6),
+  .treatAllWarnings(as: .error),
+  .enableExperimentalFeature("Lifetimes"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+/// Cores also name each memory-unsafe expression with `unsafe`.
+let core: [SwiftSetting] = strict + [.strictMemorySafety()]
+
+/// A library folder whose target is `Palbe` + its folder's name.
+func library(
+  _ folder: String, _ name: String, _ dependencies: [String], settings: [SwiftSetting] = core
+) -> Target {
+  .target(
+    name: "Palbe" + name,
+    dependencies: dependencies.map { .target(name: $0) },
+    path: "Sources/\(folder)/\(name)",
+    swiftSettings: settings)
+}
+
+/// A module map over a Debian package's headers.
+func system(_ name: String) -> Target {
+  .systemLibrary(name: "CPalbe" + name, path: "Sources/System/\(name)")
+}
+
+func tests(_ target: String, _ dependencies: [String]) -> Target {
+  .testTarget(
+    name: target + "Tests",
+    dependencies: ([target] + dependencies).map { .target(name: $0) },
+    path: "Tests/\(target)Tests",
+    swiftSettings: strict)
+}
+
+func tool(_ name: String, _ dependency: String, path: String? = nil, extra: [String] = []) -> Target {
+  .executableTarget(
+    name: name,
+    dependencies: ([dependency] + extra).map { .target(name: $0) },
+    path: path ?? "Sources/Tools/\(name)",
+    swiftSettings: strict)
+}
+
+let base = ["PalbeUnits", "PalbeWire"]
+
+let targets: [Target] = [
+  // System: what Swift cannot import by itself.
+  system("Linux"), system("OpenSSL"), system("Zlib"), system("Opus"), system("VPX"), system("SRTP"),
+  system("WebSockets"),
+  .target(name: "CPalbeMallocCounter", path: "Sources/System/MallocCounter"),
+
+  // Base
+  library("Base", "Units", []),
+  library("Base", "Wire", ["PalbeUnits"]),
+  library("Base", "Protobuf", base),
+  library("Base", "Crypto", base + ["CPalbeOpenSSL"]),
+
+  // RTC: never E2EE or Codecs.
+  library("RTC", "RTP", base),
+  library("RTC", "Congestion", base + ["PalbeRTP"]),
+  library("RTC", "SDP", base),
+  library("RTC", "SRTP", base + ["PalbeRTP", "PalbeCrypto"]),
+  library("RTC", "ICE", base + ["PalbeCrypto"]),
+  library("RTC", "DTLS", base + ["PalbeCrypto", "CPalbeOpenSSL"]),
+  library("RTC", "LiveKit", base + ["PalbeProtobuf"]),
+
+  // E2EE
+  library("E2EE", "MLSMessages", base),
+  library("E2EE", "MLS", base + ["PalbeCrypto", "PalbeMLSMessages"]),
+  library("E2EE", "FrameEncryption", base + ["PalbeCrypto"]),
+
+  // Codecs
+  library("Codecs", "Opus", ["PalbeUnits", "CPalbeOpus"]),
+  library("Codecs", "VP8", ["PalbeUnits", "CPalbeVPX"]),
+
+  // Core
+  library(
+    "Core", "SFUCore",
+    base + [
+      "PalbeCrypto", "PalbeProtobuf", "PalbeRTP", "PalbeCongestion", "PalbeSDP", "PalbeSRTP", "PalbeICE",
+      "PalbeDTLS", "PalbeLiveKit",
+    ]),
+  library(
+    "Core", "CallCore",
+    base + [
+      "PalbeCrypto", "PalbeProtobuf", "PalbeRTP", "PalbeCongestion", "PalbeSDP", "PalbeSRTP", "PalbeICE",
+      "PalbeDTLS", "PalbeLiveKit", "PalbeFrameEncryption",
+    ]),
+
+  // IO: no Core.
+  library("IO", "EventLoop", base + ["CPalbeLinux"], settings: strict),
+  library("IO", "WebServer", base + ["CPalbeLinux", "CPalbeWebSockets"], settings: strict),
+  library("IO", "MediaFiles", base + ["CPalbeLinux"], settings: strict),
+
+  // Server
+  library(
+    "Server", "SFUServer",
+    base + [
+      "PalbeCrypto", "PalbeProtobuf", "PalbeLiveKit", "PalbeSFUCore", "PalbeEventLoop", "PalbeWebServer",
+      "CPalbeZlib",
+    ], settings: strict),
+
+  // SDK: the public products; their names carry no further prefix.
+  .target(
+    name: "PalbeMessaging", dependencies: [], path: "Sources/SDK/PalbeMessaging", swiftSettings: strict),
+  .target(
+    name: "PalbeCall",
+    dependencies: (base + [
+      "PalbeMessaging", "PalbeCrypto", "PalbeCallCore", "PalbeLiveKit", "PalbeFrameEncryption", "PalbeOpus",
+      "PalbeVP8", "PalbeMediaFiles", "PalbeEventLoop", "PalbeWebServer",
+    ]).map { .target(name: $0) },
+    path: "Sources/SDK/PalbeCall", swiftSettings: strict),
+
+  // Lab
+  library(
+    "Lab", "CallLab",
+    base + [
+      "PalbeMessaging", "PalbeCall", "PalbeMLS", "PalbeMLSMessages", "PalbeCrypto", "PalbeMediaFiles",
+      "CPalbeLinux",
+    ], settings: strict),
+
+  // Tools
+  tool("palbe-sfu", "PalbeSFUServer"),
+  tool("palbe-call", "PalbeCallLab"),
+  tool(
+    "palbe-bench", "PalbeFrameEncryption", path: "bench/palbe-bench",
+    extra: base + ["PalbeCrypto", "CPalbeOpenSSL", "CPalbeMallocCounter"]),
+
+  // Test support
+  .target(
+    name: "PalbeTestKit", dependencies: [.target(name: "PalbeUnits")], path: "Tests/Support/TestKit",
+    swiftSettings: strict),
+  .target(
+    name: "PalbeNetSim", dependencies: [.target(name: "PalbeUnits")], path: "Tests/Support/NetSim",
+    swiftSettings: strict),
+
+  tests("PalbeUnits", ["PalbeTestKit"]),
+  tests("PalbeWire", ["PalbeUnits", "PalbeTestKit"]),
+  tests("PalbeProtobuf", base + ["PalbeTestKit"]),
+  tests("PalbeCrypto", base + ["PalbeTestKit"]),
+  tests("PalbeRTP", base + ["PalbeTestKit"]),
+  tests("PalbeCongestion", base + ["PalbeRTP", "PalbeTestKit"]),
+  tests("PalbeSDP", base + ["PalbeTestKit"]),
+  tests("PalbeSRTP", base + ["PalbeRTP", "PalbeCrypto", "PalbeTestKit", "CPalbeSRTP", "CPalbeMallocCounter"]),
+  tests("PalbeICE", base + ["PalbeCrypto", "PalbeTestKit", "PalbeNetSim"]),
+  tests("PalbeDTLS", base + ["PalbeCrypto", "PalbeTestKit", "PalbeNetSim"]),
+  tests("PalbeLiveKit", base + ["PalbeProtobuf", "PalbeTestKit"]),
+  tests("PalbeMLSMessages", base + ["PalbeTestKit"]),
+  tests("PalbeMLS", base + ["PalbeCrypto", "PalbeMLSMessages", "PalbeTestKit"]),
+  tests("PalbeFrameEncryption", base + ["PalbeCrypto", "PalbeTestKit", "CPalbeMallocCounter"]),
+  tests("PalbeOpus", ["PalbeUnits", "PalbeTestKit"]),
+  tests("PalbeVP8", ["PalbeUnits", "PalbeTestKit"]),
+  tests(
+    "PalbeSFUCore",
+    base + [
+      "PalbeCrypto", "PalbeProtobuf", "PalbeRTP", "PalbeSDP", "PalbeSRTP", "PalbeICE", "PalbeDTLS", "PalbeLiveKit",
+      "PalbeTestKit", "PalbeNetSim", "CPalbeMallocCounter",
+    ]),
+  tests(
+    "PalbeCallCore",
+    base + [
+      "PalbeCrypto", "PalbeProtobuf", "PalbeRTP", "PalbeSDP", "PalbeSRTP", "PalbeICE", "PalbeDTLS", "PalbeLiveKit",
+      "PalbeFrameEncryption", "PalbeSFUCore", "PalbeTestKit", "PalbeNetSim",
+    ]),
+  tests("PalbeEventLoop", base + ["PalbeTestKit", "CPalbeLinux"]),
+  tests("PalbeWebServer", base + ["PalbeTestKit", "CPalbeLinux"]),
+  tests("PalbeMediaFiles", base + ["PalbeTestKit"]),
+  tests("PalbeSFUServer", base + ["PalbeSFUCore", "PalbeLiveKit", "PalbeTestKit", "CPalbeLinux"]),
+  tests("PalbeMessaging", ["PalbeTestKit"]),
+  tests("PalbeCall", base + ["PalbeMessaging", "PalbeTestKit"]),
+  tests("PalbeCallLab", base + ["PalbeCall", "PalbeMessaging", "PalbeMediaFiles", "PalbeTestKit", "CPalbeLinux"]),
+]
+
+let package = Package(
+  name: "palbe",
+  products: [
+    .library(name: "PalbeMessaging", targets: ["PalbeMessaging"]),
+    .library(name: "PalbeCall", targets: ["PalbeCall"]),
+    .library(name: "PalbeFrameEncryption", targets: ["PalbeFrameEncryption"]),
+    .library(name: "PalbeMLS", targets: ["PalbeMLS"]),
+    .executable(name: "palbe-sfu", targets: ["palbe-sfu"]),
+    .executable(name: "palbe-call", targets: ["palbe-call"]),
+    .executable(name: "palbe-bench", targets: ["palbe-bench"]),
+  ],
+  targets: targets
+)
