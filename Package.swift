@@ -174,6 +174,16 @@ let targets: [Target] = [
   tests("PalbeCallLab", base + ["PalbeCall", "PalbeMessaging", "PalbeMediaFiles", "PalbeTestKit", "CPalbeLinux"]),
 ]
 
+/// Inner modules are products only for the nested fuzzing package.
+let innerProducts: [Product] =
+  Context.environment["PALBE_FUZZ"] == nil
+  ? []
+  : [
+    "PalbeUnits", "PalbeWire", "PalbeProtobuf", "PalbeCrypto", "PalbeRTP", "PalbeCongestion", "PalbeSDP", "PalbeSRTP",
+    "PalbeICE", "PalbeDTLS", "PalbeLiveKit", "PalbeMLSMessages", "PalbeOpus", "PalbeVP8", "PalbeMediaFiles",
+    "PalbeSFUCore", "PalbeCallCore",
+  ].map { .library(name: $0, targets: [$0]) }
+
 let package = Package(
   name: "palbe",
   products: [
@@ -184,6 +194,6 @@ let package = Package(
     .executable(name: "palbe-sfu", targets: ["palbe-sfu"]),
     .executable(name: "palbe-call", targets: ["palbe-call"]),
     .executable(name: "palbe-bench", targets: ["palbe-bench"]),
-  ],
+  ] + innerProducts,
   targets: targets
 )
