@@ -81,16 +81,6 @@ public struct SFULogRecord: Sendable, Equatable {
   }
 }
 
-/// A datagram to send: the first `count` bytes of the buffer lent to `pollTransmit`.
-public struct Transmit: Sendable, Equatable {
-  public var destination: SocketAddress
-  public var count: Int
-  public init(destination: SocketAddress, count: Int) {
-    self.destination = destination
-    self.count = count
-  }
-}
-
 /// How a worker behaves.
 public struct SFUConfiguration: Sendable {
   /// The host candidates that answers carry: this worker's UDP socket, one per local address.
