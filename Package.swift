@@ -140,7 +140,7 @@ let targets: [Target] = [
   tests("PalbeUnits", ["PalbeTestKit"]),
   tests("PalbeWire", ["PalbeUnits", "PalbeTestKit"]),
   tests("PalbeProtobuf", base + ["PalbeTestKit"]),
-  tests("PalbeCrypto", base + ["PalbeTestKit"]),
+  tests("PalbeCrypto", base + ["PalbeTestKit", "CPalbeMallocCounter"]),
   tests("PalbeRTP", base + ["PalbeTestKit"]),
   tests("PalbeCongestion", base + ["PalbeRTP", "PalbeTestKit"]),
   tests("PalbeSDP", base + ["PalbeTestKit"]),
