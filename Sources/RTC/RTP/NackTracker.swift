@@ -81,8 +81,10 @@ public struct NackTracker: Sendable {
     }
     let excess = missing.count + Int(gap) - configuration.capacity
     if excess > 0 { giveUp(excess) }
-    for lost in (highest + 1)..<number {
+    var lost = highest + 1
+    while lost < number {
       missing.append(Missing(number: lost, since: now, askAt: now + configuration.reorderDelay, tries: 0))
+      lost += 1
     }
     return .new
   }

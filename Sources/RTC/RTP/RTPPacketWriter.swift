@@ -88,24 +88,16 @@ public enum RTPPacketWriter {
 
   /// Bytes of the extension with its four-byte header, padded to words; zero when there is nothing to write.
   @inlinable static func extensionByteCount(_ values: RTPExtensionValues, ids: RTPExtensionIDs) -> Int {
-    var elements = 0
+    let overhead = usesTwoByteForm(values, ids: ids) ? 2 : 1
     var bytes = 0
-    var largest: UInt8 = 0
-    func add(_ id: UInt8, _ count: Int) {
-      guard id != 0, count > 0 else { return }
-      elements += 1
-      bytes += count
-      largest = max(largest, id)
-    }
-    add(ids.audioLevel, values.audioLevel == nil ? 0 : 1)
-    add(ids.videoOrientation, values.videoOrientation == nil ? 0 : 1)
-    add(ids.absoluteSendTime, values.absoluteSendTime == nil ? 0 : 3)
-    add(ids.transportSequenceNumber, values.transportSequenceNumber == nil ? 0 : 2)
-    add(ids.mid, values.mid?.count ?? 0)
-    add(ids.rid, values.rid?.count ?? 0)
-    add(ids.repairedRID, values.repairedRID?.count ?? 0)
-    guard elements > 0 else { return 0 }
-    return 4 + (bytes + elements * (largest > 14 ? 2 : 1) + 3) & ~3
+    if values.audioLevel != nil, ids.audioLevel != 0 { bytes += overhead + 1 }
+    if values.videoOrientation != nil, ids.videoOrientation != 0 { bytes += overhead + 1 }
+    if values.absoluteSendTime != nil, ids.absoluteSendTime != 0 { bytes += overhead + 3 }
+    if values.transportSequenceNumber != nil, ids.transportSequenceNumber != 0 { bytes += overhead + 2 }
+    if let mid = values.mid, ids.mid != 0 { bytes += overhead + mid.count }
+    if let rid = values.rid, ids.rid != 0 { bytes += overhead + rid.count }
+    if let repairedRID = values.repairedRID, ids.repairedRID != 0 { bytes += overhead + repairedRID.count }
+    return bytes == 0 ? 0 : 4 + (bytes + 3) & ~3
   }
 
   @inlinable @_lifetime(target: copy target)
