@@ -10,7 +10,9 @@ extension FuzzTarget {
       let encoded = message.encoded(integrityKey: [1, 2, 3])
       // Repairing text that is not UTF-8 can make a message longer than any that is read.
       if encoded.count <= 2_048 {
-        guard let again = try? STUNMessage.parse(encoded.span) else { preconditionFailure("does not parse again") }
+        guard let again = try? STUNMessage.parse(encoded.span) else {
+          preconditionFailure("does not parse again")
+        }
         precondition(again.isAuthentic(in: encoded.span, key: [1, 2, 3]), "integrity does not hold")
         precondition(
           again.mappedAddress == message.mappedAddress && again.role == message.role
