@@ -145,7 +145,8 @@ let targets: [Target] = [
   tests("PalbeRTP", base + ["PalbeTestKit"]),
   tests("PalbeCongestion", base + ["PalbeRTP", "PalbeTestKit"]),
   tests("PalbeSDP", base + ["PalbeTestKit"]),
-  tests("PalbeSRTP", base + ["PalbeRTP", "PalbeCrypto", "PalbeTestKit", "CPalbeSRTP", "CPalbeMallocCounter"]),
+  tests(
+    "PalbeSRTP", base + ["PalbeRTP", "PalbeCrypto", "PalbeTestKit", "CPalbeSRTP", "CPalbeMallocCounter"]),
   tests("PalbeICE", base + ["PalbeCrypto", "PalbeTestKit", "PalbeNetSim"]),
   tests("PalbeDTLS", base + ["PalbeCrypto", "PalbeTestKit", "PalbeNetSim"]),
   tests("PalbeLiveKit", base + ["PalbeProtobuf", "PalbeTestKit"]),
@@ -157,13 +158,15 @@ let targets: [Target] = [
   tests(
     "PalbeSFUCore",
     base + [
-      "PalbeCrypto", "PalbeProtobuf", "PalbeRTP", "PalbeSDP", "PalbeSRTP", "PalbeICE", "PalbeDTLS", "PalbeLiveKit",
+      "PalbeCrypto", "PalbeProtobuf", "PalbeRTP", "PalbeSDP", "PalbeSRTP", "PalbeICE", "PalbeDTLS",
+      "PalbeLiveKit",
       "PalbeTestKit", "PalbeNetSim", "CPalbeMallocCounter",
     ]),
   tests(
     "PalbeCallCore",
     base + [
-      "PalbeCrypto", "PalbeProtobuf", "PalbeRTP", "PalbeSDP", "PalbeSRTP", "PalbeICE", "PalbeDTLS", "PalbeLiveKit",
+      "PalbeCrypto", "PalbeProtobuf", "PalbeRTP", "PalbeSDP", "PalbeSRTP", "PalbeICE", "PalbeDTLS",
+      "PalbeLiveKit",
       "PalbeFrameEncryption", "PalbeSFUCore", "PalbeTestKit", "PalbeNetSim",
     ]),
   tests("PalbeEventLoop", base + ["PalbeTestKit", "CPalbeLinux", "CPalbeMallocCounter"]),
@@ -173,7 +176,8 @@ let targets: [Target] = [
   tests("PalbeSFUServer", base + ["PalbeSFUCore", "PalbeLiveKit", "PalbeTestKit", "CPalbeLinux"]),
   tests("PalbeMessaging", ["PalbeTestKit"]),
   tests("PalbeCall", base + ["PalbeMessaging", "PalbeTestKit"]),
-  tests("PalbeCallLab", base + ["PalbeCall", "PalbeMessaging", "PalbeMediaFiles", "PalbeTestKit", "CPalbeLinux"]),
+  tests(
+    "PalbeCallLab", base + ["PalbeCall", "PalbeMessaging", "PalbeMediaFiles", "PalbeTestKit", "CPalbeLinux"]),
 ]
 
 /// Inner modules are products only for the nested fuzzing package.
@@ -181,7 +185,8 @@ let innerProducts: [Product] =
   Context.environment["PALBE_FUZZ"] == nil
   ? []
   : [
-    "PalbeUnits", "PalbeWire", "PalbeProtobuf", "PalbeCrypto", "PalbeRTP", "PalbeCongestion", "PalbeSDP", "PalbeSRTP",
+    "PalbeUnits", "PalbeWire", "PalbeProtobuf", "PalbeCrypto", "PalbeRTP", "PalbeCongestion", "PalbeSDP",
+    "PalbeSRTP",
     "PalbeICE", "PalbeDTLS", "PalbeLiveKit", "PalbeMLSMessages", "PalbeOpus", "PalbeVP8", "PalbeMediaFiles",
     "PalbeSFUCore", "PalbeCallCore",
   ].map { .library(name: $0, targets: [$0]) }
