@@ -142,7 +142,7 @@ let targets: [Target] = [
   tests("PalbeWire", ["PalbeUnits", "PalbeTestKit"]),
   tests("PalbeProtobuf", base + ["PalbeTestKit"]),
   tests("PalbeCrypto", base + ["PalbeTestKit", "CPalbeMallocCounter"]),
-  tests("PalbeRTP", base + ["PalbeTestKit"]),
+  tests("PalbeRTP", base + ["PalbeTestKit", "CPalbeMallocCounter"]),
   tests("PalbeCongestion", base + ["PalbeRTP", "PalbeTestKit"]),
   tests("PalbeSDP", base + ["PalbeTestKit"]),
   tests(
