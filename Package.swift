@@ -93,7 +93,7 @@ let targets: [Target] = [
   // IO: no Core.
   library("IO", "EventLoop", base + ["CPalbeLinux"], settings: strict),
   library("IO", "WebServer", base + ["CPalbeLinux", "CPalbeWebSockets"], settings: strict),
-  library("IO", "MediaFiles", base + ["CPalbeLinux"], settings: strict),
+  library("IO", "MediaFiles", base, settings: strict),
 
   // Server
   library(
@@ -151,8 +151,8 @@ let targets: [Target] = [
   tests("PalbeMLSMessages", base + ["PalbeTestKit"]),
   tests("PalbeMLS", base + ["PalbeCrypto", "PalbeMLSMessages", "PalbeTestKit"]),
   tests("PalbeFrameEncryption", base + ["PalbeCrypto", "PalbeTestKit", "CPalbeMallocCounter"]),
-  tests("PalbeOpus", ["PalbeUnits", "PalbeTestKit"]),
-  tests("PalbeVP8", ["PalbeUnits", "PalbeTestKit"]),
+  tests("PalbeOpus", ["CPalbeMallocCounter", "PalbeUnits", "PalbeTestKit"]),
+  tests("PalbeVP8", ["CPalbeMallocCounter", "PalbeUnits", "PalbeTestKit"]),
   tests(
     "PalbeSFUCore",
     base + [
