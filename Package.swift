@@ -151,8 +151,8 @@ let targets: [Target] = [
   tests("PalbeMLSMessages", base + ["PalbeTestKit"]),
   tests("PalbeMLS", base + ["PalbeCrypto", "PalbeMLSMessages", "PalbeTestKit"]),
   tests("PalbeFrameEncryption", base + ["PalbeCrypto", "PalbeTestKit", "CPalbeMallocCounter"]),
-  tests("PalbeOpus", ["CPalbeMallocCounter", "PalbeUnits", "PalbeTestKit"]),
-  tests("PalbeVP8", ["CPalbeMallocCounter", "PalbeUnits", "PalbeTestKit"]),
+  tests("PalbeOpus", base + ["PalbeTestKit", "CPalbeMallocCounter"]),
+  tests("PalbeVP8", base + ["PalbeTestKit", "CPalbeMallocCounter"]),
   tests(
     "PalbeSFUCore",
     base + [

@@ -9,11 +9,15 @@ import PalbeUnits
 /// Gray code, most significant bit first: from one number to the next one column changes, and a picture that is half one
 /// frame and half the next reads as one of the two or not at all. 8 columns hold its CRC-8.
 ///
-/// Below lie a slow gradient in luma and chroma, rings of fine detail, soft discs and a box that move, and a sweeping bar.
+/// Below lie a slow gradient in luma and chroma with a faint grain, rings of fine detail, a window through which a texture
+/// scrolls, soft discs and a box that move, and a sweeping bar: enough that 1 Mbit/s of VP8 is used up, and little enough
+/// that it suffices.
 package struct TestCard: VideoSource {
   package let width: Int
   package let height: Int
   private let background: I420Image
+  // Smooth noise of the picture's size that continues across its edges, -128 to 127.
+  private let texture: [Int8]
 
   private static let columns = 40
 
@@ -22,7 +26,8 @@ package struct TestCard: VideoSource {
     precondition(width >= 160 && height >= 96)
     self.width = width
     self.height = height
-    background = Self.makeBackground(width: width, height: height)
+    texture = Self.makeTexture(width: width, height: height)
+    background = Self.makeBackground(width: width, height: height, grain: texture)
   }
 
   package mutating func next(frameIndex: Int, into picture: inout I420Image) -> Bool {
@@ -40,6 +45,7 @@ package struct TestCard: VideoSource {
       picture = background
     }
     var luma = picture.mutableLuma
+    drawWindow(Int(number % 18_000), into: &luma)
     drawShapes(Double(number % 18_000) / 30, into: &luma)
     drawNumber(number, into: &luma)
   }
@@ -110,14 +116,43 @@ package struct TestCard: VideoSource {
 
   // MARK: The picture
 
-  private static func makeBackground(width: Int, height: Int) -> I420Image {
+  /// Random values on grids of three sizes, joined smoothly.
+  private static func makeTexture(width: Int, height: Int) -> [Int8] {
+    var sums = [Double](repeating: 0, count: width * height)
+    for (cells, weight, seed) in [(20, 40.0, 1), (50, 45.0, 2), (110, 42.0, 3)] as [(Int, Double, UInt64)] {
+      let rows = max(2, cells * height / width)
+      var random = RandomSource(seed: seed)
+      let values = (0..<cells * rows).map { _ in Double.random(in: -1...1, using: &random) }
+      for y in 0..<height {
+        let (top, down) = split(y, of: height, cells: rows)
+        for x in 0..<width {
+          let (left, across) = split(x, of: width, cells: cells)
+          let right = (left + 1) % cells
+          let (upper, lower) = (top * cells, (top + 1) % rows * cells)
+          let above = values[upper + left] * (1 - across) + values[upper + right] * across
+          let below = values[lower + left] * (1 - across) + values[lower + right] * across
+          sums[y * width + x] += weight * (above * (1 - down) + below * down)
+        }
+      }
+    }
+    return sums.map { Int8(max(-128, min(127, $0))) }
+  }
+
+  /// The grid line before a pixel, and how far it is to the next, eased at both ends.
+  private static func split(_ pixel: Int, of count: Int, cells: Int) -> (Int, Double) {
+    let place = Double(pixel * cells) / Double(count)
+    let fraction = place - place.rounded(.down)
+    return (Int(place), fraction * fraction * (3 - 2 * fraction))
+  }
+
+  private static func makeBackground(width: Int, height: Int, grain: [Int8]) -> I420Image {
     var picture = I420Image(width: width, height: height)
     let (w, h) = (Double(width), Double(height))
     var luma = picture.mutableLuma
     for y in 0..<height {
       for x in 0..<width {
         let (across, down) = (Double(x) / w, Double(y) / h)
-        var value = 56 + 96 * across + 56 * down
+        var value = 56 + 96 * across + 56 * down + Double(grain[y * width + x]) * 0.12
         // Rings in the lower left corner: detail that grows finer outwards.
         let (dx, dy) = (Double(x) - 0.17 * w, Double(y) - 0.72 * h)
         let radius = (dx * dx + dy * dy).squareRoot() / (0.15 * w)
@@ -135,6 +170,20 @@ package struct TestCard: VideoSource {
       for x in 0..<chromaWidth { v[y * chromaWidth + x] = UInt8(152 - 48 * y / chromaHeight) }
     }
     return picture
+  }
+
+  /// Through the window the texture moves two pixels left and one up a frame.
+  private func drawWindow(_ frame: Int, into luma: inout MutableSpan<UInt8>) {
+    let columns = width * 36 / 100..<width * 72 / 100
+    let texture = texture.span
+    for y in height * 22 / 100..<height * 62 / 100 {
+      let row = (y + frame) % height * width
+      var x = (columns.lowerBound + 2 * frame) % width
+      for column in columns {
+        luma[y * width + column] = UInt8(128 + Int(texture[row + x]) * 5 / 8)
+        x = x + 1 == width ? 0 : x + 1
+      }
+    }
   }
 
   private func drawShapes(_ seconds: Double, into luma: inout MutableSpan<UInt8>) {
@@ -169,8 +218,12 @@ package struct TestCard: VideoSource {
     centre: (x: Double, y: Double), reach: (x: Double, y: Double), level: Double,
     into luma: inout MutableSpan<UInt8>, weight: (Double, Double) -> Double
   ) {
-    let rows = max(0, Int(centre.y - reach.y))..<max(0, min(height, Int(centre.y + reach.y) + 1))
-    let pixels = max(0, Int(centre.x - reach.x))..<max(0, min(width, Int(centre.x + reach.x) + 1))
+    func clipped(_ centre: Double, _ reach: Double, _ limit: Int) -> Range<Int> {
+      let start = min(limit, max(0, Int(centre - reach)))
+      return start..<min(limit, max(start, Int(centre + reach) + 1))
+    }
+    let rows = clipped(centre.y, reach.y, height)
+    let pixels = clipped(centre.x, reach.x, width)
     for y in rows {
       for x in pixels {
         let share = max(0, min(1, weight(Double(x) - centre.x, Double(y) - centre.y)))
