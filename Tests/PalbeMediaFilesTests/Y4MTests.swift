@@ -78,7 +78,10 @@ import Testing
       ("YUV4MPEG2 W1 H2 F30:1", "the width is \"1\": expected 2 to 4096"),
       ("YUV4MPEG2 W4 H4097 F30:1", "the height is \"4097\": expected 2 to 4096"),
       ("YUV4MPEG2 W4x H2 F30:1", "the width is \"4x\": expected 2 to 4096"),
-      ("YUV4MPEG2 W99999999999999999999 H2 F30:1", "the width is \"99999999999999999999\": expected 2 to 4096"),
+      (
+        "YUV4MPEG2 W99999999999999999999 H2 F30:1",
+        "the width is \"99999999999999999999\": expected 2 to 4096"
+      ),
       ("YUV4MPEG2 W4 H2 F30", "the frame rate is \"30\": expected 1 to 240 a second, as F30:1"),
       ("YUV4MPEG2 W4 H2 F0:1", "the frame rate is \"0:1\": expected 1 to 240 a second, as F30:1"),
       ("YUV4MPEG2 W4 H2 F30:0", "the frame rate is \"30:0\": expected 1 to 240 a second, as F30:1"),
@@ -130,6 +133,6 @@ import Testing
     let path = folder.path("a.y4m")
     var writer = try Y4MWriter(path: path, header: Y4MHeader(width: 4, height: 2, framesPerSecond: 30))
     let error = #expect(throws: MediaFileError.self) { try writer.write(I420Image(width: 6, height: 2)) }
-    #expect(error?.description == "\(path): the picture is 6x2: only 4x2 can be read")
+    #expect(error?.description == "\(path): the picture is 6x2: expected 4x2")
   }
 }

@@ -11,7 +11,7 @@ enum VP8Pictures {
     for y in 0..<height {
       for x in 0..<width {
         let value = 40 + (x + 2 * frame) % width * 120 / width + y * 60 / height
-        luma[y * width + x] = UInt8(value + (grain == 0 ? 0 : Int(random.next() % grain)))
+        luma[y * width + x] = UInt8(min(235, value + (grain == 0 ? 0 : Int(random.next() % grain))))
       }
     }
     var u = picture.mutableU
@@ -41,4 +41,13 @@ enum VP8Pictures {
   static func hash(_ picture: I420Image) -> UInt64 {
     (picture.y + picture.u + picture.v).reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
   }
+}
+
+// The testing macros cannot pass a span on.
+extension VP8Decoder {
+  mutating func decode(_ frame: [UInt8]) throws(VP8Error) -> I420Image? { try decode(frame.span) }
+}
+
+extension VP8FrameHeader {
+  static func parse(_ frame: [UInt8]) throws(VP8Error) -> VP8FrameHeader { try parse(frame.span) }
 }

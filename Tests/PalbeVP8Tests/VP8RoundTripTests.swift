@@ -4,7 +4,9 @@ import PalbeVP8
 import Testing
 
 @Suite struct VP8RoundTripTests {
-  @Test("RFC 6386: pictures come back nearly as they were, odd sizes too", arguments: [(160, 96), (175, 143), (2, 2)])
+  @Test(
+    "RFC 6386: pictures come back nearly as they were, odd sizes too",
+    arguments: [(160, 96), (175, 143), (2, 2)])
   func roundTrip(width: Int, height: Int) throws {
     var encoder = try VP8Encoder(VP8Configuration(width: width, height: height))
     var decoder = try VP8Decoder()
@@ -14,11 +16,11 @@ import Testing
       #expect(encoded.info.byteCount == encoded.bytes.count)
       #expect(encoded.info.isKeyFrame == (frame == 0))
       #expect((0...63).contains(encoded.info.quantizer))
-      let header = try VP8FrameHeader.parse(encoded.bytes.span)
+      let header = try VP8FrameHeader.parse(encoded.bytes)
       #expect(header.isKeyFrame == (frame == 0))
       #expect(header.isShown)
       if let size = header.size { #expect(size == (width, height)) }
-      let decoded = try #require(try decoder.decode(encoded.bytes.span))
+      let decoded = try #require(try decoder.decode(encoded.bytes))
       #expect(decoded.width == width && decoded.height == height)
       #expect(VP8Pictures.meanDifference(picture.y, decoded.y) < 4)
       #expect(VP8Pictures.meanDifference(picture.u, decoded.u) < 5)
@@ -34,7 +36,7 @@ import Testing
       let encoded = try VP8Pictures.encode(&encoder, picture, frame: frame, forceKeyFrame: frame == 7)
       #expect(encoded.info.isKeyFrame == (frame == 0 || frame == 7))
       guard frame >= 7 else { continue }
-      let decoded = try #require(try late.decode(encoded.bytes.span))
+      let decoded = try #require(try late.decode(encoded.bytes))
       #expect(VP8Pictures.meanDifference(picture.y, decoded.y) < 4)
     }
   }
@@ -53,7 +55,8 @@ import Testing
     func rate(_ frames: Range<Int>) throws -> Double {
       var bytes = 0
       for frame in frames {
-        // Grain that cannot be predicted: the encoder needs all it may use. Twenty pictures in turn save time.
+        // Grain that cannot be predicted: the encoder needs all it may use. Twenty pictures in turn save
+        // time.
         let picture = VP8Pictures.gradient(frame % 20, width: 320, height: 180, grain: 40)
         bytes += try VP8Pictures.encode(&encoder, picture, frame: frame).bytes.count
       }
@@ -76,7 +79,9 @@ import Testing
     }
   }
 
-  @Test("pictures with equal or earlier times still encode, one frame each") func timesThatDoNotAdvance() throws {
+  @Test("pictures with equal or earlier times still encode, one frame each") func timesThatDoNotAdvance()
+    throws
+  {
     var encoder = try VP8Encoder(VP8Configuration(width: 160, height: 96))
     for frame in [5, 5, 3, 0, 9] {
       #expect(try !VP8Pictures.encode(&encoder, VP8Pictures.gradient(frame), frame: frame).bytes.isEmpty)

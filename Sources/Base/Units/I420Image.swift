@@ -1,7 +1,7 @@
 /// A picture in planar YUV 4:2:0 with eight bits a sample: what VP8 codes and Y4M files hold.
 ///
-/// Planes are tightly packed, row after row from the top. Luma has one sample a pixel; each chroma plane has one sample
-/// for two by two pixels, and where a side is odd its last sample covers one pixel.
+/// Planes are tightly packed, row after row from the top. Luma has one sample a pixel; each chroma plane has
+/// one sample for two by two pixels, and where a side is odd its last sample covers one pixel.
 ///
 ///     var picture = I420Image(width: 640, height: 360)   // black
 ///     var pixels = picture.mutableLuma
@@ -47,8 +47,8 @@ public struct I420Image: Equatable, Sendable {
     (self.width, self.height, self.y, self.u, self.v) = (width, height, y, u, v)
   }
 
-  /// Makes this a picture of the given size and keeps its memory when it has that size already; the samples are then
-  /// the old ones, otherwise black.
+  /// Makes this a picture of the given size and keeps its memory when it has that size already; the samples
+  /// are then the old ones, otherwise black.
   public mutating func setSize(width: Int, height: Int) {
     if width != self.width || height != self.height { self = I420Image(width: width, height: height) }
   }

@@ -50,4 +50,11 @@ public enum Opus {
   public static let maximumSamplesPerPacket = 5_760
   /// Bytes of the longest packet of one frame: TOC and 1,275 bytes (RFC 6716 §3.2.1).
   public static let maximumFrameByteCount = 1_276
+
+  static func isFrameLength(_ samples: Int) -> Bool {
+    switch samples {
+    case 120, 240, 480, 960, 1_920, 2_880: true
+    default: false
+    }
+  }
 }

@@ -2,8 +2,8 @@ import CPalbeOpus
 
 /// One stream's Opus decoder with loss concealment. It allocates when it is made and never again.
 ///
-/// A jitter buffer calls it once a frame, in order: `decode` when it has the packet; for a lost one `decodeFEC` when it
-/// already has the packet after it, else `conceal`.
+/// A jitter buffer calls it once a frame, in order: `decode` when it has the packet; for a lost one
+/// `decodeFEC` when it already has the packet after it, else `conceal`.
 @safe
 public struct OpusDecoder: ~Copyable, @unchecked Sendable {
   // Sendable because the state behind the pointer has one owner, and moves with it.
@@ -26,7 +26,9 @@ public struct OpusDecoder: ~Copyable, @unchecked Sendable {
   /// Samples a channel at 48 kHz that a packet holds, 120 to 5,760; nil when it breaks the format.
   public static func sampleCount(of packet: Span<UInt8>) -> Int? {
     let count = unsafe packet.withUnsafeBufferPointer { bytes -> Int32 in
-      guard let base = bytes.baseAddress, !bytes.isEmpty, let length = Int32(exactly: bytes.count) else { return 0 }
+      guard let base = bytes.baseAddress, !bytes.isEmpty, let length = Int32(exactly: bytes.count) else {
+        return 0
+      }
       return unsafe opus_packet_get_nb_samples(base, length, Int32(Opus.sampleRate))
     }
     return count > 0 ? Int(count) : nil
@@ -34,7 +36,8 @@ public struct OpusDecoder: ~Copyable, @unchecked Sendable {
 
   /// Decodes a packet and appends its samples to `output`, interleaved when there are two channels.
   ///
-  /// Allocates nothing. A packet that breaks the format throws `invalidPacket` and leaves the decoder as it was.
+  /// Allocates nothing. A packet that breaks the format throws `invalidPacket` and leaves the decoder as it
+  /// was.
   /// - Returns: samples a channel, 120 to 5,760 (`sampleCount(of:)`).
   @discardableResult @_lifetime(output: copy output)
   public mutating func decode(
@@ -44,7 +47,8 @@ public struct OpusDecoder: ~Copyable, @unchecked Sendable {
     return try run(packet, samples: output.freeCapacity / channels, fec: 0, into: &output)
   }
 
-  /// Makes up `samples` samples a channel for a lost packet from what was heard before it; fades out within 100 ms or so.
+  /// Makes up `samples` samples a channel for a lost packet from what was heard before it; fades out when
+  /// nothing follows.
   ///
   /// - Parameter samples: a multiple of 120 up to 5,760: the length of what was lost.
   @discardableResult @_lifetime(output: copy output)

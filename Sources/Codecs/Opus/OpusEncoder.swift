@@ -78,17 +78,17 @@ public struct OpusEncoder: ~Copyable, @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - samples: one frame of 2.5, 5, 10, 20, 40 or 60 ms at 48 kHz; two channels are interleaved.
-  ///   - output: room for `Opus.maximumFrameByteCount` bytes holds any frame up to 20 ms; with less room the packet is
-  ///     made smaller.
+  ///   - output: room for `Opus.maximumFrameByteCount` bytes holds any frame up to 20 ms; with less room the
+  ///     packet is made smaller.
   /// - Returns: the packet's bytes; with DTX 1 or 2 mean that it need not be sent.
   @discardableResult @_lifetime(output: copy output)
   public mutating func encode(
     _ samples: Span<Int16>, into output: inout OutputSpan<UInt8>
   ) throws(OpusError) -> Int {
     let perChannel = samples.count / configuration.channels
-    guard samples.count == perChannel * configuration.channels,
-      [120, 240, 480, 960, 1_920, 2_880].contains(perChannel)
-    else { throw .invalidFrameLength(samples: samples.count) }
+    guard samples.count == perChannel * configuration.channels, Opus.isFrameLength(perChannel) else {
+      throw .invalidFrameLength(samples: samples.count)
+    }
     let state = unsafe state
     let written = unsafe samples.withUnsafeBufferPointer { input in
       unsafe output.withUnsafeMutableBufferPointer { buffer, count -> Int32 in

@@ -108,8 +108,8 @@ public struct VP8Encoder: ~Copyable, @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - picture: of the encoder's size.
-  ///   - instant: when the picture was taken; the rate control learns the frame rate from it. A picture that is not
-  ///     later than the one before it counts as one tick (1/90,000 s) later.
+  ///   - instant: when the picture was taken; the rate control learns the frame rate from it. A picture that
+  ///     is not later than the one before it counts as one tick (1/90,000 s) later.
   ///   - forceKeyFrame: makes a frame that needs no other, for a receiver that joined or lost one.
   ///   - output: room for `maximumFrameByteCount` bytes always suffices.
   @_lifetime(output: copy output)

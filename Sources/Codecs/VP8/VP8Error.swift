@@ -16,7 +16,8 @@ public enum VP8Error: Error, Equatable, Sendable {
   case invalidFrame
   /// The key frame's picture is larger than the decoder was made for.
   case pictureTooLarge(width: Int32, height: Int32)
-  /// The frame ended early or refers to damaged frames: the picture is not what was sent. Ask for a key frame.
+  /// The frame ended early or refers to damaged frames: the picture is not what was sent. Ask for a key
+  /// frame.
   case corruptFrame
   /// The library failed; `code` is its `vpx_codec_err_t`.
   case library(code: UInt32)

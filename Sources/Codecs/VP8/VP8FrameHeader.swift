@@ -19,7 +19,8 @@ public struct VP8FrameHeader: Equatable, Sendable {
     // Versions above 3 are reserved.
     guard tag >> 1 & 7 <= 3 else { throw .invalidFrame }
     var header = VP8FrameHeader(
-      isKeyFrame: tag & 1 == 0, isShown: tag >> 4 & 1 == 1, firstPartitionByteCount: tag >> 5, width: 0, height: 0)
+      isKeyFrame: tag & 1 == 0, isShown: tag >> 4 & 1 == 1, firstPartitionByteCount: tag >> 5, width: 0,
+      height: 0)
     let clear = header.isKeyFrame ? 10 : 3
     guard frame.count > clear, header.firstPartitionByteCount > 0,
       header.firstPartitionByteCount <= frame.count - clear

@@ -36,7 +36,8 @@ public struct MediaFileError: Error, Equatable, Sendable, CustomStringConvertibl
       case .notRecognised(let expected): "not \(expected)"
       case .truncated(let what, let expected, let found):
         "\(what) is cut off: expected \(expected) bytes, found \(found)"
-      case .unsupported(let what, let found, let expected): "\(what) is \(found): only \(expected) can be read"
+      case .unsupported(let what, let found, let expected):
+        "\(what) is \(found): only \(expected) can be read"
       case .malformed(let what, let found, let expected): "\(what) is \(found): expected \(expected)"
       case .empty(let what): "there are no \(what) in it"
       case .tooLong: "longer than the format can hold"

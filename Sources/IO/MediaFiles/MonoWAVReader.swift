@@ -1,4 +1,5 @@
-/// Plays a WAV file in a loop as a call wants it: one channel at 48 kHz. Two channels are mixed; other rates resampled.
+/// Plays a WAV file in a loop as a call wants it: one channel at 48 kHz. Two channels are mixed; other rates
+/// resampled.
 public struct MonoWAVReader: ~Copyable, Sendable {
   private var reader: WAVReader
   private var resampler: Resampler
@@ -9,7 +10,8 @@ public struct MonoWAVReader: ~Copyable, Sendable {
   /// The file's own rate and channels.
   public var header: WAVHeader { reader.header }
 
-  /// Throws when the file is missing, malformed, empty or of a rate that is not in `Resampler.supportedRates`.
+  /// Throws when the file is missing, malformed, empty or of a rate that is not in
+  /// `Resampler.supportedRates`.
   public init(path: String) throws(MediaFileError) {
     try self.init(reader: WAVReader(path: path), path: path)
   }

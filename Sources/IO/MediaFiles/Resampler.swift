@@ -2,8 +2,9 @@ import Glibc
 
 /// Brings one channel to 48 kHz by a windowed-sinc filter in polyphase form.
 ///
-/// Output sample n lies between two input samples; it is the sum of the 32 input samples around it, weighted by a sinc
-/// under a Blackman window for the phase that n has. Rates below 48 kHz only, so the filter never has to cut a band away.
+/// Output sample n lies between two input samples; it is the sum of the 32 input samples around it, weighted
+/// by a sinc under a Blackman window for the phase that n has. Rates below 48 kHz only, so the filter never
+/// has to cut a band away.
 public struct Resampler: Sendable {
   /// Input rates in Hz that `init` takes.
   public static let supportedRates = [8_000, 11_025, 12_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000]
@@ -46,7 +47,8 @@ public struct Resampler: Sendable {
     history = [Float](repeating: 0, count: Self.taps / 2 - 1)
   }
 
-  /// Takes more input and appends all output that it allows: 48,000 / rate samples for each, delayed by half a filter.
+  /// Takes more input and appends all output that it allows: 48,000 / rate samples for each, delayed by half
+  /// a filter.
   public mutating func resample(_ input: [Int16], into output: inout [Int16]) {
     if phases == 1 {
       output += input

@@ -19,8 +19,8 @@ public struct WAVHeader: Equatable, Sendable {
   ///
   /// - Parameters:
   ///   - start: the file's first `maximumByteCount` bytes, or all of it when it is shorter.
-  ///   - fileByteCount: bytes in the whole file. The data chunk must be inside it; a length of 0 or 0xffffffff, as
-  ///     programs write that could not seek back, means up to the end.
+  ///   - fileByteCount: bytes in the whole file. The data chunk must be inside it; a length of 0 or
+  ///     0xffffffff, as programs write that could not seek back, means up to the end.
   public static func parse(
     _ start: Span<UInt8>, fileByteCount: Int
   ) throws(MediaFileError.Problem) -> WAVHeader {
@@ -54,8 +54,11 @@ public struct WAVHeader: Equatable, Sendable {
       // A chunk of odd length is followed by a padding byte.
       offset = body + length + length & 1
     }
-    if header == nil { throw .malformed(what: "the header", found: "without a \"fmt \" chunk", expected: "one") }
-    throw .malformed(what: "the header", found: "without a \"data\" chunk", expected: "one in its first 64 KiB")
+    if header == nil {
+      throw .malformed(what: "the header", found: "without a \"fmt \" chunk", expected: "one")
+    }
+    throw .malformed(
+      what: "the header", found: "without a \"data\" chunk", expected: "one in its first 64 KiB")
   }
 
   private static func parseFormat(

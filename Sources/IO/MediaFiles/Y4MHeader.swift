@@ -54,8 +54,12 @@ public struct Y4MHeader: Equatable, Sendable {
       }
     }
     guard let width else { throw .malformed(what: "the header", found: "without a width", expected: "W640") }
-    guard let height else { throw .malformed(what: "the header", found: "without a height", expected: "H360") }
-    guard let rate else { throw .malformed(what: "the header", found: "without a frame rate", expected: "F30:1") }
+    guard let height else {
+      throw .malformed(what: "the header", found: "without a height", expected: "H360")
+    }
+    guard let rate else {
+      throw .malformed(what: "the header", found: "without a frame rate", expected: "F30:1")
+    }
     var header = Y4MHeader(width: width, height: height, framesPerSecond: 1)
     (header.numerator, header.denominator) = rate
     return header

@@ -13,7 +13,8 @@ public struct Y4MReader: ~Copyable, Sendable {
 
   /// Opens the file and checks that every picture is whole, so that later reads fail only when the disk does.
   ///
-  /// Throws when the file is missing, not Y4M 4:2:0, cut off or empty; the error's description names the path.
+  /// Throws when the file is missing, not Y4M 4:2:0, cut off or empty; the error's description names the
+  /// path.
   public init(path: String) throws(MediaFileError) { try self.init(file: File(reading: path)) }
 
   /// Reads a Y4M file that is in memory; `name` stands for the path in errors.
@@ -50,7 +51,8 @@ public struct Y4MReader: ~Copyable, Sendable {
         throw MediaFileError(
           file.path,
           .truncated(
-            what: "picture \(count + 1)", expected: header.pictureByteCount, found: file.byteCount - file.position))
+            what: "picture \(count + 1)", expected: header.pictureByteCount,
+            found: file.byteCount - file.position))
       }
       try file.seek(to: end)
       count += 1
@@ -59,7 +61,8 @@ public struct Y4MReader: ~Copyable, Sendable {
     return count
   }
 
-  /// Reads the next picture into `picture`, whose memory is used again when the size is the same; false at the end.
+  /// Reads the next picture into `picture`, whose memory is used again when the size is the same; false at
+  /// the end.
   public mutating func read(into picture: inout I420Image) throws(MediaFileError) -> Bool {
     guard index < pictureCount else { return false }
     try Self.readFrameLine(&file)
@@ -132,12 +135,12 @@ public struct Y4MWriter: ~Copyable, Sendable {
     self.header = header
   }
 
-  /// Appends a picture; throws `unsupported` when it has another size than the file.
+  /// Appends a picture; throws when it has another size than the file.
   public mutating func write(_ picture: borrowing I420Image) throws(MediaFileError) {
     guard picture.width == header.width, picture.height == header.height else {
       throw MediaFileError(
         file.path,
-        .unsupported(
+        .malformed(
           what: "the picture", found: "\(picture.width)x\(picture.height)",
           expected: "\(header.width)x\(header.height)"))
     }

@@ -1,7 +1,8 @@
 #pragma once
 #include <opus/opus.h>
 
-// opus_encoder_ctl and opus_decoder_ctl are variadic; Swift sees these instead. `request` is an OPUS_*_REQUEST.
+// opus_encoder_ctl and opus_decoder_ctl are variadic; Swift sees these instead. `request` is an
+// OPUS_*_REQUEST.
 
 static inline int palbe_opus_encoder_set(OpusEncoder *encoder, int request, opus_int32 value) {
   return opus_encoder_ctl(encoder, request, value);

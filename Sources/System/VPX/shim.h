@@ -4,14 +4,16 @@
 #include <vpx/vpx_decoder.h>
 #include <vpx/vpx_encoder.h>
 
-// The init functions are macros that add the ABI version, vpx_codec_control is variadic and packets hold a union;
-// Swift sees these instead.
+// The init functions are macros that add the ABI version, vpx_codec_control is variadic and packets hold a
+// union; Swift sees these instead.
 
-static inline vpx_codec_err_t palbe_vp8_encoder_init(vpx_codec_ctx_t *context, const vpx_codec_enc_cfg_t *cfg) {
+static inline vpx_codec_err_t palbe_vp8_encoder_init(
+    vpx_codec_ctx_t *context, const vpx_codec_enc_cfg_t *cfg) {
   return vpx_codec_enc_init(context, vpx_codec_vp8_cx(), cfg, 0);
 }
 
-static inline vpx_codec_err_t palbe_vp8_decoder_init(vpx_codec_ctx_t *context, const vpx_codec_dec_cfg_t *cfg) {
+static inline vpx_codec_err_t palbe_vp8_decoder_init(
+    vpx_codec_ctx_t *context, const vpx_codec_dec_cfg_t *cfg) {
   return vpx_codec_dec_init(context, vpx_codec_vp8_dx(), cfg, 0);
 }
 
@@ -38,8 +40,8 @@ static inline const void *palbe_vpx_next_frame(
 
 /// Describes an I420 picture in the caller's memory; the encoder only reads it.
 static inline void palbe_vpx_wrap_i420(
-    vpx_image_t *image, unsigned int width, unsigned int height, const unsigned char *y, const unsigned char *u,
-    const unsigned char *v) {
+    vpx_image_t *image, unsigned int width, unsigned int height, const unsigned char *y,
+    const unsigned char *u, const unsigned char *v) {
   *image = (vpx_image_t){0};
   image->fmt = VPX_IMG_FMT_I420;
   image->bit_depth = 8;

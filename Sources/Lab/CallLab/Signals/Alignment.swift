@@ -12,8 +12,8 @@ package enum Alignment {
 
   /// The lag up to `maximumLag` samples either way at which the normalised cross-correlation is greatest.
   ///
-  /// Searched first on both signals averaged over 8 samples, then around the best on the samples themselves. Nil when either
-  /// signal is silent or too short to overlap.
+  /// Searched first on both signals averaged over 8 samples, then around the best on the samples themselves.
+  /// Nil when either signal is silent or too short to overlap.
   package static func find(_ heard: [Int16], in played: [Int16], maximumLag: Int) -> Match? {
     let coarse = best(
       average(heard), average(played), lags: -maximumLag / coarseStep...maximumLag / coarseStep)

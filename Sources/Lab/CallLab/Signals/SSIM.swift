@@ -2,9 +2,10 @@ import PalbeUnits
 
 /// Structural similarity (Wang, Bovik, Sheikh, Simoncelli 2004), on luma alone.
 ///
-/// The mean over windows of 8x8 pixels, four pixels apart, each pixel of a window counting the same; K1 = 0.01, K2 = 0.03,
-/// L = 255. Sums are made for blocks of 4x4 pixels first and four blocks make a window, so each pixel is read once. Up to three
-/// columns and rows at the right and bottom that fill no block are left out.
+/// The mean over windows of 8x8 pixels, four pixels apart, each pixel of a window counting the same; K1 =
+/// 0.01, K2 = 0.03, L = 255. Sums are made for blocks of 4x4 pixels first and four blocks make a window, so
+/// each pixel is read once. Up to three columns and rows at the right and bottom that fill no block are left
+/// out.
 package enum SSIM {
   private struct Sums {
     var a: Int32 = 0
@@ -22,7 +23,8 @@ package enum SSIM {
     }
   }
 
-  /// 1 for equal pictures, near 0 for unrelated ones; nil when the sizes differ or a side is shorter than 8 pixels.
+  /// 1 for equal pictures, near 0 for unrelated ones; nil when the sizes differ or a side is shorter than 8
+  /// pixels.
   package static func luma(_ first: borrowing I420Image, _ second: borrowing I420Image) -> Double? {
     let (width, height) = (first.width, first.height)
     guard width == second.width, height == second.height, width >= 8, height >= 8 else { return nil }

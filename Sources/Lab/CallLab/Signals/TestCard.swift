@@ -2,16 +2,18 @@ import Foundation
 import PalbeCall
 import PalbeUnits
 
-/// A moving picture whose frames carry their number, so that latency and order are measured from decoded pixels.
+/// A moving picture whose frames carry their number, so that latency and order are measured from decoded
+/// pixels.
 ///
-/// Across the top run 40 columns of two blocks each. A column is one bit: the upper block is white for 1 and black for 0,
-/// the lower block its opposite, so a reader compares two blocks and needs no threshold. 32 columns hold the number as a
-/// Gray code, most significant bit first: from one number to the next one column changes, and a picture that is half one
-/// frame and half the next reads as one of the two or not at all. 8 columns hold its CRC-8.
+/// Across the top run 40 columns of two blocks each. A column is one bit: the upper block is white for 1 and
+/// black for 0, the lower block its opposite, so a reader compares two blocks and needs no threshold. 32
+/// columns hold the number as a Gray code, most significant bit first: from one number to the next one column
+/// changes, and a picture that is half one frame and half the next reads as one of the two or not at all. 8
+/// columns hold its CRC-8.
 ///
-/// Below lie a slow gradient in luma and chroma with a faint grain, rings of fine detail, a window through which a texture
-/// scrolls, soft discs and a box that move, and a sweeping bar: enough that 1 Mbit/s of VP8 is used up, and little enough
-/// that it suffices.
+/// Below lie a slow gradient in luma and chroma with a faint grain, rings of fine detail, a window through
+/// which a texture scrolls, soft discs and a box that move, and a sweeping bar: enough that 1 Mbit/s of VP8
+/// is used up, and little enough that it suffices.
 package struct TestCard: VideoSource {
   package let width: Int
   package let height: Int
@@ -101,7 +103,9 @@ package struct TestCard: VideoSource {
       var difference = 0
       for row in from..<to {
         let start = row * width + column * side
-        for index in start + from..<start + to { difference += Int(luma[index]) - Int(luma[index + side * width]) }
+        for index in start + from..<start + to {
+          difference += Int(luma[index]) - Int(luma[index + side * width])
+        }
       }
       let mean = difference / ((to - from) * (to - from))
       guard abs(mean) >= 40 else { return nil }
@@ -213,7 +217,8 @@ package struct TestCard: VideoSource {
     }
   }
 
-  /// Mixes `level` over the pixels within `reach` of `centre`, by as much (0 to 1) as `weight` says at a distance from it.
+  /// Mixes `level` over the pixels within `reach` of `centre`, by as much (0 to 1) as `weight` says at a
+  /// distance from it.
   private func blend(
     centre: (x: Double, y: Double), reach: (x: Double, y: Double), level: Double,
     into luma: inout MutableSpan<UInt8>, weight: (Double, Double) -> Double

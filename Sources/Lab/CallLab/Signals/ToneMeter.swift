@@ -2,8 +2,9 @@ import Foundation
 
 /// Measures how clean a known tone is after a call, at 48 kHz.
 ///
-/// Each window of 100 ms is fitted by a cos + b sin + c, least squares: what fits is signal, what is left over is noise. No
-/// alignment is needed, and a jump of the phase between windows costs nothing; one inside a window counts as noise.
+/// Each window of 100 ms is fitted by a cos + b sin + c, least squares: what fits is signal, what is left
+/// over is noise. No alignment is needed, and a jump of the phase between windows costs nothing; one inside a
+/// window counts as noise.
 package struct ToneMeter: Sendable {
   /// What was measured.
   package struct Result: Equatable, Sendable {

@@ -1,8 +1,8 @@
 import Foundation
 import PalbeCall
 
-/// A voice-like signal at 48 kHz: harmonics of 120 Hz under the formants of two vowels in turn, four syllables a second,
-/// and after six syllables a pause of half a second.
+/// A voice-like signal at 48 kHz: harmonics of 120 Hz under the formants of two vowels in turn, four
+/// syllables a second, and after six syllables a pause of half a second.
 package struct VoiceSignal: AudioSource {
   /// Samples in one period of 120 Hz.
   private static let period = 400
@@ -37,7 +37,8 @@ package struct VoiceSignal: AudioSource {
         }
         let strength = (0.05 + resonance.reduce(0, +)) / Double(harmonic).squareRoot()
         // Phases that do not line up, or all energy would fall into one pulse.
-        return strength * sin(2 * .pi * Double(harmonic * sample) / Double(period) + Double(harmonic * harmonic))
+        return strength
+          * sin(2 * .pi * Double(harmonic * sample) / Double(period) + Double(harmonic * harmonic))
       }.reduce(0, +)
     }
     let loudest = waves.map { abs($0) }.max() ?? 1

@@ -6,7 +6,8 @@ import Synchronization
 package final class WAVAudioSource: AudioSource {
   private let reader: Mutex<MonoWAVReader>
 
-  /// Throws when the file is missing or malformed; the error's description is one line for the person who named it.
+  /// Throws when the file is missing or malformed; the error's description is one line for the person who
+  /// named it.
   package init(path: String) throws(MediaFileError) { reader = Mutex(try MonoWAVReader(path: path)) }
 
   package func next(into frame: inout [Int16]) {
@@ -20,8 +21,8 @@ package final class WAVAudioSource: AudioSource {
   }
 }
 
-/// Plays a Y4M file in a loop, at its own speed: pictures are repeated or left out when the call's rate is another. A disk
-/// that fails during the call gives no more pictures.
+/// Plays a Y4M file in a loop, at its own speed: pictures are repeated or left out when the call's rate is
+/// another. A disk that fails during the call gives no more pictures.
 package final class Y4MVideoSource: VideoSource {
   package let width: Int
   package let height: Int
@@ -39,8 +40,8 @@ package final class Y4MVideoSource: VideoSource {
   }
 
   /// - Parameters:
-  ///   - path: throws when that file is missing or malformed; the error's description is one line for the person who
-  ///     named it.
+  ///   - path: throws when that file is missing or malformed; the error's description is one line for the
+  ///     person who named it.
   ///   - framesPerSecond: how many pictures a second the call will ask for.
   package init(path: String, framesPerSecond: Int) throws(MediaFileError) {
     let reader = try Y4MReader(path: path)
@@ -58,7 +59,8 @@ package final class Y4MVideoSource: VideoSource {
     return state.withLock { state in
       do throws(MediaFileError) {
         // Whole loops that were left out need not be read.
-        state.passed = max(state.passed, wanted - wanted % pictureCount - pictureCount + state.passed % pictureCount)
+        state.passed = max(
+          state.passed, wanted - wanted % pictureCount - pictureCount + state.passed % pictureCount)
         while state.passed < wanted {
           if state.reader.index == pictureCount { try state.reader.rewind() }
           guard try state.reader.skip() else { return false }
@@ -99,8 +101,8 @@ package final class WAVAudioSink: AudioSink {
   }
 }
 
-/// Records a call's pictures into a Y4M file, which has one size and one rate: the first picture sets the size, pictures of
-/// another size are left out.
+/// Records a call's pictures into a Y4M file, which has one size and one rate: the first picture sets the
+/// size, pictures of another size are left out.
 package final class Y4MVideoSink: VideoSink {
   private let path: String
   private let framesPerSecond: Int

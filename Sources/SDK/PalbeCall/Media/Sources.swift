@@ -12,8 +12,9 @@ package protocol VideoSource: Sendable {
   var width: Int { get }
   /// Rows.
   var height: Int { get }
-  /// Makes `picture` the picture number `frameIndex`, from 0 up; numbers never go back, and one that is left out was
-  /// dropped. The memory of `picture` is used again when it has the right size. False when there is no picture.
+  /// Makes `picture` the picture number `frameIndex`, from 0 up; numbers never go back, and one that is left
+  /// out was dropped. The memory of `picture` is used again when it has the right size. False when there is
+  /// no picture.
   mutating func next(frameIndex: Int, into picture: inout I420Image) -> Bool
 }
 
