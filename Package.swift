@@ -93,6 +93,7 @@ let targets: [Target] = [
   // IO: no Core.
   library("IO", "EventLoop", base + ["CPalbeLinux"], settings: strict),
   library("IO", "WebServer", base + ["CPalbeLinux", "CPalbeWebSockets"], settings: strict),
+  library("IO", "CommandLine", [], settings: strict),
   library("IO", "MediaFiles", base, settings: strict),
 
   // Server
@@ -123,11 +124,11 @@ let targets: [Target] = [
     ], settings: strict),
 
   // Tools
-  tool("palbe-sfu", "PalbeSFUServer"),
-  tool("palbe-call", "PalbeCallLab"),
+  tool("palbe-sfu", "PalbeSFUServer", extra: ["PalbeCommandLine"]),
+  tool("palbe-call", "PalbeCallLab", extra: ["PalbeCommandLine"]),
   tool(
     "palbe-bench", "PalbeFrameEncryption", path: "bench/palbe-bench",
-    extra: base + ["PalbeCrypto", "CPalbeOpenSSL", "CPalbeMallocCounter"]),
+    extra: base + ["PalbeCommandLine", "PalbeCrypto", "CPalbeOpenSSL", "CPalbeMallocCounter"]),
 
   // Test support
   .target(
@@ -167,6 +168,7 @@ let targets: [Target] = [
     ]),
   tests("PalbeEventLoop", base + ["PalbeTestKit", "CPalbeLinux", "CPalbeMallocCounter"]),
   tests("PalbeWebServer", base + ["PalbeTestKit", "CPalbeLinux"]),
+  tests("PalbeCommandLine", []),
   tests("PalbeMediaFiles", base + ["PalbeTestKit"]),
   tests("PalbeSFUServer", base + ["PalbeSFUCore", "PalbeLiveKit", "PalbeTestKit", "CPalbeLinux"]),
   tests("PalbeMessaging", ["PalbeTestKit"]),
