@@ -94,7 +94,7 @@ let targets: [Target] = [
   library("IO", "EventLoop", base + ["CPalbeLinux"], settings: strict),
   library("IO", "WebServer", base + ["CPalbeLinux", "CPalbeWebSockets"], settings: strict),
   library("IO", "CommandLine", [], settings: strict),
-  library("IO", "MediaFiles", base + ["CPalbeLinux"], settings: strict),
+  library("IO", "MediaFiles", base, settings: strict),
 
   // Server
   library(
@@ -153,8 +153,8 @@ let targets: [Target] = [
   tests("PalbeMLSMessages", base + ["PalbeTestKit"]),
   tests("PalbeMLS", base + ["PalbeCrypto", "PalbeMLSMessages", "PalbeTestKit"]),
   tests("PalbeFrameEncryption", base + ["PalbeCrypto", "PalbeTestKit", "CPalbeMallocCounter"]),
-  tests("PalbeOpus", ["PalbeUnits", "PalbeTestKit"]),
-  tests("PalbeVP8", ["PalbeUnits", "PalbeTestKit"]),
+  tests("PalbeOpus", base + ["PalbeTestKit", "CPalbeMallocCounter"]),
+  tests("PalbeVP8", base + ["PalbeTestKit", "CPalbeMallocCounter"]),
   tests(
     "PalbeSFUCore",
     base + [
