@@ -1,0 +1,111 @@
+import PalbeCrypto
+
+/// The bytes authenticated beside the SFrame header: the source, then the frame's clear bytes (e2ee design: AAD).
+struct FrameMetadata {
+  private var bytes = InlineArray<11, UInt8>(repeating: 0)
+  let clearByteCount: Int
+
+  init(source: FrameSource, buffer: Span<UInt8>, clear: Range<Int>) {
+    bytes[0] = source.rawValue
+    clearByteCount = clear.count
+    for index in 0..<clear.count { bytes[1 + index] = buffer[clear.lowerBound + index] }
+  }
+
+  var span: Span<UInt8> {
+    @_lifetime(borrow self)
+    borrowing get { bytes.span.extracting(first: 1 + clearByteCount) }
+  }
+
+  /// Writes the clear bytes back into a buffer.
+  @_lifetime(buffer: copy buffer)
+  func writeClear(into buffer: inout MutableSpan<UInt8>, at offset: Int) {
+    for index in 0..<clearByteCount { buffer[offset + index] = bytes[1 + index] }
+  }
+}
+
+/// Seals the frames of one track and layer under one key.
+///
+/// A sealed frame is `clear || SFrame header || ciphertext || tag`. The header is authenticated with the source and the
+/// clear bytes, which the SFU may read and nobody may change. A frame is sealed once, before it is packetized;
+/// whoever repairs a loss sends the same bytes again (hazard H6).
+public struct FrameSealer: ~Copyable, Sendable {
+  /// What the frames show.
+  public let source: FrameSource
+  /// Their format.
+  public let codec: FrameCodec
+  private var sealer: SFrameSealer
+
+  /// Room that a frame needs in front of it when it is sealed in place.
+  public static let headroom = SFrameHeader.maximumByteCount
+  /// Room that it needs behind it.
+  public static let tailroom = SFrameCipherSuite.tagByteCount
+  /// The most bytes by which a frame grows.
+  public static let maximumOverhead = headroom + tailroom
+
+  /// `keyID` must be fresh for this base key: see `CallKeyRing`, which sees to that.
+  public init(
+    suite: SFrameCipherSuite = .aes256GCM, keyID: UInt64, baseKey: Span<UInt8>, source: FrameSource,
+    codec: FrameCodec, limits: SealLimits = .standard
+  ) throws(CryptoError) {
+    sealer = try SFrameSealer(suite: suite, keyID: keyID, baseKey: baseKey, limits: limits)
+    self.source = source
+    self.codec = codec
+  }
+
+  /// KID of every frame.
+  public var keyID: UInt64 { sealer.keyID }
+  /// CTR of the next frame.
+  public var nextCounter: UInt64 { sealer.nextCounter }
+  /// True when `byteCount` more bytes are above a limit.
+  public func isExhausted(adding byteCount: Int) -> Bool { sealer.isExhausted(adding: byteCount) }
+
+  /// Seals `buffer[frame]` in place without an allocation; returns where the sealed frame lies.
+  ///
+  /// The buffer needs `headroom` bytes in front of the frame and `tailroom` behind it.
+  @_lifetime(buffer: copy buffer)
+  public mutating func seal(
+    in buffer: inout MutableSpan<UInt8>, frame: Range<Int>
+  ) throws(SealError) -> Range<Int> {
+    guard frame.lowerBound >= FrameSealer.headroom else {
+      throw .noRoom(needed: FrameSealer.headroom, have: frame.lowerBound)
+    }
+    guard frame.upperBound <= buffer.count - FrameSealer.tailroom else {
+      throw .noRoom(needed: FrameSealer.tailroom, have: buffer.count - frame.upperBound)
+    }
+    guard !frame.isEmpty else { throw .empty }
+    let clear = min(codec.clearByteCount(firstByte: buffer[frame.lowerBound]), frame.count)
+    let body = frame.lowerBound + clear..<frame.upperBound
+    let metadata = FrameMetadata(
+      source: source, buffer: buffer.span, clear: frame.lowerBound..<body.lowerBound)
+    let sealed = try sealer.seal(in: &buffer, body: body, metadata: metadata.span)
+    // The header took the place of the clear bytes; they go in front of it.
+    metadata.writeClear(into: &buffer, at: sealed.lowerBound - clear)
+    return sealed.lowerBound - clear..<sealed.upperBound
+  }
+
+  /// Appends the sealed form of `frame` to `output`, at most `maximumOverhead` bytes longer, without an allocation.
+  @_lifetime(output: copy output)
+  public mutating func seal(
+    _ frame: Span<UInt8>, into output: inout OutputSpan<UInt8>
+  ) throws(SealError) {
+    guard !frame.isEmpty else { throw .empty }
+    let clear = min(codec.clearByteCount(firstByte: frame[0]), frame.count)
+    let length = sealer.nextHeaderByteCount
+    let needed = length + frame.count + FrameSealer.tailroom
+    guard output.freeCapacity >= needed else { throw .noRoom(needed: needed, have: output.freeCapacity) }
+    let start = output.count
+    let metadata = FrameMetadata(source: source, buffer: frame, clear: 0..<clear)
+    output.append(zeros: clear + length)
+    output.append(copying: frame.extracting(droppingFirst: clear))
+    output.append(zeros: FrameSealer.tailroom)
+    do throws(SealError) {
+      let body = start + clear + length..<start + length + frame.count
+      var bytes = output.mutableSpan
+      _ = try sealer.seal(in: &bytes, body: body, metadata: metadata.span)
+      metadata.writeClear(into: &bytes, at: start)
+    } catch {
+      output.removeLast(needed)
+      throw error
+    }
+  }
+}
