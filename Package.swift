@@ -140,7 +140,7 @@ let targets: [Target] = [
   tests("PalbeUnits", ["PalbeTestKit"]),
   tests("PalbeWire", ["PalbeUnits", "PalbeTestKit"]),
   tests("PalbeProtobuf", base + ["PalbeTestKit"]),
-  tests("PalbeCrypto", base + ["PalbeTestKit"]),
+  tests("PalbeCrypto", base + ["PalbeTestKit", "CPalbeMallocCounter"]),
   tests("PalbeRTP", base + ["PalbeTestKit"]),
   tests("PalbeCongestion", base + ["PalbeRTP", "PalbeTestKit"]),
   tests("PalbeSDP", base + ["PalbeTestKit"]),
@@ -165,7 +165,7 @@ let targets: [Target] = [
       "PalbeCrypto", "PalbeProtobuf", "PalbeRTP", "PalbeSDP", "PalbeSRTP", "PalbeICE", "PalbeDTLS", "PalbeLiveKit",
       "PalbeFrameEncryption", "PalbeSFUCore", "PalbeTestKit", "PalbeNetSim",
     ]),
-  tests("PalbeEventLoop", base + ["PalbeTestKit", "CPalbeLinux"]),
+  tests("PalbeEventLoop", base + ["PalbeTestKit", "CPalbeLinux", "CPalbeMallocCounter"]),
   tests("PalbeWebServer", base + ["PalbeTestKit", "CPalbeLinux"]),
   tests("PalbeMediaFiles", base + ["PalbeTestKit"]),
   tests("PalbeSFUServer", base + ["PalbeSFUCore", "PalbeLiveKit", "PalbeTestKit", "CPalbeLinux"]),
@@ -173,6 +173,16 @@ let targets: [Target] = [
   tests("PalbeCall", base + ["PalbeMessaging", "PalbeTestKit"]),
   tests("PalbeCallLab", base + ["PalbeCall", "PalbeMessaging", "PalbeMediaFiles", "PalbeTestKit", "CPalbeLinux"]),
 ]
+
+/// Inner modules are products only for the nested fuzzing package.
+let innerProducts: [Product] =
+  Context.environment["PALBE_FUZZ"] == nil
+  ? []
+  : [
+    "PalbeUnits", "PalbeWire", "PalbeProtobuf", "PalbeCrypto", "PalbeRTP", "PalbeCongestion", "PalbeSDP", "PalbeSRTP",
+    "PalbeICE", "PalbeDTLS", "PalbeLiveKit", "PalbeMLSMessages", "PalbeOpus", "PalbeVP8", "PalbeMediaFiles",
+    "PalbeSFUCore", "PalbeCallCore",
+  ].map { .library(name: $0, targets: [$0]) }
 
 let package = Package(
   name: "palbe",
@@ -184,6 +194,6 @@ let package = Package(
     .executable(name: "palbe-sfu", targets: ["palbe-sfu"]),
     .executable(name: "palbe-call", targets: ["palbe-call"]),
     .executable(name: "palbe-bench", targets: ["palbe-bench"]),
-  ],
+  ] + innerProducts,
   targets: targets
 )

@@ -1,0 +1,33 @@
+import CPalbeLinux
+import PalbeUnits
+
+/// The clock that every deadline is measured by: CLOCK_MONOTONIC, which never jumps.
+public enum MonotonicClock {
+  /// The time since an origin that is the same for all threads and processes of the host.
+  @inlinable public static func now() -> Instant {
+    var time = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &time)
+    return Instant(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
+  }
+}
+
+/// The time of day, for tokens, certificates and sender reports; it may jump.
+public enum WallClock {
+  /// Nanoseconds since 1970 (UTC).
+  @inlinable public static func unixNanoseconds() -> Int64 {
+    var time = timespec()
+    clock_gettime(CLOCK_REALTIME, &time)
+    return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+  }
+}
+
+/// The kernel's random generator.
+public enum SystemRandom {
+  /// A source fit for keys.
+  public static func source() -> RandomSource {
+    RandomSource {
+      var generator = SystemRandomNumberGenerator()
+      return generator.next()
+    }
+  }
+}

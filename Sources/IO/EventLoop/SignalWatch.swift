@@ -1,0 +1,52 @@
+import CPalbeLinux
+
+/// A signal that a program acts on.
+public enum Signal: Int32, Sendable, CaseIterable {
+  case hangUp = 1
+  case interrupt = 2
+  case user1 = 10
+  case user2 = 12
+  case terminate = 15
+}
+
+/// Turns signals into a readable descriptor (signalfd), so that no code runs inside a handler.
+///
+/// Make it on the main thread before any other thread starts: it blocks the signals in the calling thread,
+/// and
+/// threads made later inherit that.
+public final class SignalWatch: Sendable {
+  /// Readable when a watched signal has come.
+  public let fileDescriptor: Int32
+
+  /// Begins to watch; a signal that comes now waits to be read.
+  public init(_ signals: [Signal] = [.interrupt, .terminate]) throws(SystemError) {
+    var set = sigset_t()
+    sigemptyset(&set)
+    for signal in signals { sigaddset(&set, signal.rawValue) }
+    let code = pthread_sigmask(SIG_BLOCK, &set, nil)
+    guard code == 0 else { throw SystemError(.sigmask, code: code) }
+    fileDescriptor = signalfd(-1, &set, Int32(SFD_CLOEXEC | SFD_NONBLOCK))
+    guard fileDescriptor >= 0 else { throw SystemError(.signalfd) }
+  }
+
+  deinit { close(fileDescriptor) }
+
+  /// The next signal that has come, or nil.
+  public func next() -> Signal? {
+    var info = signalfd_siginfo()
+    guard read(fileDescriptor, &info, MemoryLayout<signalfd_siginfo>.size) > 0 else { return nil }
+    return Signal(rawValue: Int32(info.ssi_signo))
+  }
+
+  /// Waits for the next signal.
+  public func wait() -> Signal {
+    while true {
+      var ready = pollfd(fd: fileDescriptor, events: Int16(POLLIN), revents: 0)
+      poll(&ready, 1, -1)
+      if let signal = next() { return signal }
+    }
+  }
+
+  /// Writes to a closed connection then fail with EPIPE instead of ending the process.
+  public static func ignoreBrokenPipes() { palbe_ignore_signal(SIGPIPE) }
+}
