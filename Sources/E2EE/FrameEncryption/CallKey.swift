@@ -76,7 +76,8 @@ public struct CallKey: ~Copyable, Sendable {
   }
 
   /// The base key of one sender in one room: 32 bytes. Throws `invalidName` for an empty room or one above 65,535 bytes.
-  public func senderBaseKey(room: String, identity: ParticipantIdentity) throws(FrameKeyError) -> SymmetricKey {
+  public func senderBaseKey(room: String, identity: ParticipantIdentity) throws(FrameKeyError) -> SymmetricKey
+  {
     let count = room.utf8.count
     guard count > 0, count <= Int(UInt16.max) else { throw .invalidName(byteCount: count) }
     var info = ByteWriter()

@@ -6,7 +6,8 @@ extension CallKeyRing {
   ///
   /// The current key again is a no-op: no counter and no context starts over (hazard H2). Throws `wrongLength`,
   /// `retiredKey` for a key that was wiped, and `roomReused`; the keys stay as they were then.
-  public mutating func install(_ key: Span<UInt8>, sending: SendSwitch, at now: Instant) throws(FrameKeyError) {
+  public mutating func install(_ key: Span<UInt8>, sending: SendSwitch, at now: Instant) throws(FrameKeyError)
+  {
     advance(to: now)
     let new = try CallKey(key)
     if let newest = state.keys.last, CallKey.isEqual(newest.key, new) { return }

@@ -34,7 +34,11 @@ extension CallKeyRing {
       participant: participant, source: source, codec: codec, generation: state.generation, streams: streams)
     let index = state.receivers.firstIndex { $0 == nil } ?? state.receivers.count
     guard index < CallKeyRing.handleLimit else { throw .tooMany(limit: CallKeyRing.handleLimit) }
-    if index == state.receivers.count { state.receivers.append(receiver) } else { state.receivers[index] = receiver }
+    if index == state.receivers.count {
+      state.receivers.append(receiver)
+    } else {
+      state.receivers[index] = receiver
+    }
     let id = FrameReceiverID(index: index, generation: state.generation)
     participant.receivers.append((id, receiver))
     return id
@@ -124,7 +128,9 @@ extension CallKeyRing {
     }
     guard !receiver.isClosed(keyID) else { throw .closedContext }
     guard !receiver.isFull(for: key) else { throw .contextLimit }
-    guard participant.mayDerive(at: now, limit: configuration.failedDerivations) else { throw .derivationLimit }
+    guard participant.mayDerive(at: now, limit: configuration.failedDerivations) else {
+      throw .derivationLimit
+    }
     do throws(OpenFailure) {
       let context = ReceiveContext(
         keyID: keyID, key: key, opener: try opener(keyID: keyID, receiver, under: key))
@@ -142,14 +148,12 @@ extension CallKeyRing {
   private func opener(
     keyID: UInt64, _ receiver: Receiver, under key: HeldKey
   ) throws(OpenFailure) -> FrameOpener {
-    do throws(FrameKeyError) {
-      let base = try key.key.senderBaseKey(room: room, identity: receiver.participant.identity)
-      do throws(CryptoError) {
-        return try FrameOpener(
-          keyID: keyID, baseKey: base.span, source: receiver.source, codec: receiver.codec)
-      } catch {
-        throw OpenFailure.notAuthentic
-      }
+    // Room and identity were checked when they were taken in, and the key has its suite's length.
+    guard let base = try? key.key.senderBaseKey(room: room, identity: receiver.participant.identity) else {
+      throw .notAuthentic
+    }
+    do throws(CryptoError) {
+      return try FrameOpener(keyID: keyID, baseKey: base.span, source: receiver.source, codec: receiver.codec)
     } catch {
       throw .notAuthentic
     }

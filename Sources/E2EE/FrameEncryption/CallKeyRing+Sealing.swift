@@ -5,7 +5,9 @@ extension CallKeyRing {
   /// A handle for one track, or one simulcast layer of it. Each gets keys of its own (hazard H5).
   ///
   /// Throws `tooMany` above 4,096 at once.
-  public mutating func makeSender(source: FrameSource, codec: FrameCodec) throws(FrameKeyError) -> FrameSenderID {
+  public mutating func makeSender(source: FrameSource, codec: FrameCodec) throws(FrameKeyError)
+    -> FrameSenderID
+  {
     let sender = Sender(source: source, codec: codec)
     state.generation &+= 1
     sender.generation = state.generation
@@ -13,7 +15,9 @@ extension CallKeyRing {
       state.senders[free] = sender
       return FrameSenderID(index: free, generation: sender.generation)
     }
-    guard state.senders.count < CallKeyRing.handleLimit else { throw .tooMany(limit: CallKeyRing.handleLimit) }
+    guard state.senders.count < CallKeyRing.handleLimit else {
+      throw .tooMany(limit: CallKeyRing.handleLimit)
+    }
     state.senders.append(sender)
     return FrameSenderID(index: state.senders.count - 1, generation: sender.generation)
   }

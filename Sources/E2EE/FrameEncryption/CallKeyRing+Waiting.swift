@@ -39,7 +39,8 @@ extension CallKeyRing {
   ) -> OpenResult {
     let participant = receiver.participant
     let waiting = WaitingFrame(
-      receiver: id, keyIdentifier: keyID.keyIdentifier, tag: tag, arrival: now, bytes: [UInt8](copying: frame))
+      receiver: id, keyIdentifier: keyID.keyIdentifier, tag: tag, arrival: now, bytes: [UInt8](copying: frame)
+    )
     let pushed = participant.wait(
       waiting, limit: configuration.waitingFrames, byteLimit: configuration.waitingBytes)
     statistics.waitingFrames += 1 - pushed

@@ -84,7 +84,7 @@ public struct CallKeyRing: ~Copyable, Sendable {
   let configuration: Configuration
   let ledger: CallKeyLedger
   var random: RandomSource
-  var state = RingState()
+  var state: RingState
 
   /// A ring without a key: it seals nothing.
   ///
@@ -98,12 +98,14 @@ public struct CallKeyRing: ~Copyable, Sendable {
       let count = name.utf8.count
       guard count > 0, count <= Int(UInt16.max) else { throw .invalidName(byteCount: count) }
     }
+    let identity = try ParticipantIdentity(localIdentity)
     self.room = room
     self.call = call
-    self.localIdentity = try ParticipantIdentity(localIdentity)
+    self.localIdentity = identity
     self.ledger = ledger
     self.random = random
     self.configuration = configuration
+    state = RingState()
   }
 
   /// The key that frames are sealed under, or nil before the first.

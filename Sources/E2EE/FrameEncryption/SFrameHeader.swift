@@ -41,7 +41,8 @@ public struct SFrameHeader: Equatable, Hashable, Sendable, BitwiseCopyable {
     let counterLength = SFrameHeader.byteCount(ofField: counter)
     let key = keyLength == 0 ? UInt8(truncatingIfNeeded: keyID) : 8 | UInt8(truncatingIfNeeded: keyLength - 1)
     let number =
-      counterLength == 0 ? UInt8(truncatingIfNeeded: counter) : 8 | UInt8(truncatingIfNeeded: counterLength - 1)
+      counterLength == 0
+      ? UInt8(truncatingIfNeeded: counter) : 8 | UInt8(truncatingIfNeeded: counterLength - 1)
     buffer[offset] = key << 4 | number
     SFrameHeader.write(keyID, length: keyLength, into: &buffer, at: offset + 1)
     SFrameHeader.write(counter, length: counterLength, into: &buffer, at: offset + 1 + keyLength)
@@ -85,7 +86,8 @@ public struct SFrameHeader: Equatable, Hashable, Sendable, BitwiseCopyable {
     let keyID = keyLength == 0 ? UInt64(keyBits) : read(bytes, at: offset + 1, length: keyLength)
     guard byteCount(ofField: keyID) == keyLength else { throw .invalid(field: "SFrame KID", value: keyID) }
     let counter =
-      counterLength == 0 ? UInt64(counterBits) : read(bytes, at: offset + 1 + keyLength, length: counterLength)
+      counterLength == 0
+      ? UInt64(counterBits) : read(bytes, at: offset + 1 + keyLength, length: counterLength)
     guard byteCount(ofField: counter) == counterLength else {
       throw .invalid(field: "SFrame CTR", value: counter)
     }

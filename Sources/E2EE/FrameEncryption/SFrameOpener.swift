@@ -58,11 +58,13 @@ public struct SFrameOpener: ~Copyable, Sendable {
     let length = header.byteCount
     do throws(CryptoError) {
       if length + metadata.count <= AssociatedData.capacity {
-        let aad = AssociatedData(header: buffer.span, at: frame.lowerBound, length: length, metadata: metadata)
+        let aad = AssociatedData(
+          header: buffer.span, at: frame.lowerBound, length: length, metadata: metadata)
         try context.open(in: &buffer, body: start..<end, authenticating: aad.span, nonce: nonce.span)
       } else {
         try context.open(
-          in: &buffer, body: start..<end, authenticating: frame.lowerBound..<start, metadata, nonce: nonce.span)
+          in: &buffer, body: start..<end, authenticating: frame.lowerBound..<start, metadata,
+          nonce: nonce.span)
       }
     } catch {
       throw .notAuthentic
