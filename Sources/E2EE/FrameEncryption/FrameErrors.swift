@@ -6,8 +6,6 @@ public enum SealError: Error, Equatable, Sendable {
   case noKey
   /// The handle's sender was removed, or belongs to another ring.
   case unknownSender
-  /// An empty frame.
-  case empty
   /// The buffer lacks room in front of the frame or behind it.
   case noRoom(needed: Int, have: Int)
   /// The frame is above the limit.

@@ -47,7 +47,13 @@ public struct FrameSealer: ~Copyable, Sendable {
     suite: SFrameCipherSuite = .aes256GCM, keyID: UInt64, baseKey: Span<UInt8>, source: FrameSource,
     codec: FrameCodec, limits: SealLimits = .standard
   ) throws(CryptoError) {
-    sealer = try SFrameSealer(suite: suite, keyID: keyID, baseKey: baseKey, limits: limits)
+    self.init(
+      sealer: try SFrameSealer(suite: suite, keyID: keyID, baseKey: baseKey, limits: limits), source: source,
+      codec: codec)
+  }
+
+  init(sealer: consuming SFrameSealer, source: FrameSource, codec: FrameCodec) {
+    self.sealer = sealer
     self.source = source
     self.codec = codec
   }
@@ -72,8 +78,8 @@ public struct FrameSealer: ~Copyable, Sendable {
     guard frame.upperBound <= buffer.count - FrameSealer.tailroom else {
       throw .noRoom(needed: FrameSealer.tailroom, have: buffer.count - frame.upperBound)
     }
-    guard !frame.isEmpty else { throw .empty }
-    let clear = min(codec.clearByteCount(firstByte: buffer[frame.lowerBound]), frame.count)
+    let clear =
+      frame.isEmpty ? 0 : min(codec.clearByteCount(firstByte: buffer[frame.lowerBound]), frame.count)
     let body = frame.lowerBound + clear..<frame.upperBound
     let metadata = FrameMetadata(
       source: source, buffer: buffer.span, clear: frame.lowerBound..<body.lowerBound)
@@ -88,8 +94,7 @@ public struct FrameSealer: ~Copyable, Sendable {
   public mutating func seal(
     _ frame: Span<UInt8>, into output: inout OutputSpan<UInt8>
   ) throws(SealError) {
-    guard !frame.isEmpty else { throw .empty }
-    let clear = min(codec.clearByteCount(firstByte: frame[0]), frame.count)
+    let clear = frame.isEmpty ? 0 : min(codec.clearByteCount(firstByte: frame[0]), frame.count)
     let length = sealer.nextHeaderByteCount
     let needed = length + frame.count + FrameSealer.tailroom
     guard output.freeCapacity >= needed else { throw .noRoom(needed: needed, have: output.freeCapacity) }

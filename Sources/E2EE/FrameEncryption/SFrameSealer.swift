@@ -37,10 +37,16 @@ public struct SFrameSealer: ~Copyable, Sendable {
   /// Longest frame, 16 MiB: above any encoded picture, below what OpenSSL counts in.
   public static let maximumFrameByteCount = 1 << 24
 
-  /// Derives the key. `firstCounter` is 0 but for published vectors.
+  /// Derives the key; the first frame has counter 0.
   public init(
-    suite: SFrameCipherSuite, keyID: UInt64, baseKey: Span<UInt8>, limits: SealLimits = .standard,
-    firstCounter: UInt64 = 0
+    suite: SFrameCipherSuite, keyID: UInt64, baseKey: Span<UInt8>, limits: SealLimits = .standard
+  ) throws(CryptoError) {
+    try self.init(suite: suite, keyID: keyID, baseKey: baseKey, limits: limits, firstCounter: 0)
+  }
+
+  /// Published vectors begin elsewhere.
+  init(
+    suite: SFrameCipherSuite, keyID: UInt64, baseKey: Span<UInt8>, limits: SealLimits, firstCounter: UInt64
   ) throws(CryptoError) {
     let derived = SFrameKey(suite: suite, keyID: keyID, baseKey: baseKey)
     context = try AEADContext(suite.algorithm, key: derived.key.span, direction: .seal)
