@@ -56,6 +56,8 @@ final class Peer {
     }
   }
 
+  func counts(_ identity: String) -> FrameCounts? { ring.counts(identity: identity) }
+
   func released(at now: Instant) -> [ReleasedFrame] {
     var frames = [ReleasedFrame]()
     while let frame = ring.pollReleased(at: now) { frames.append(frame) }
