@@ -41,10 +41,8 @@ struct SFrameVectorTests {
     let derived = SFrameKey(suite: suite, keyID: keyID, baseKey: hex(base).span)
     #expect(Hex.encode([UInt8](derived.key.span)) == key)
     #expect(Hex.encode([UInt8](derived.salt.span)) == salt)
-    var nonceBytes = [UInt8](repeating: 0, count: 12)
-    var nonceSpan = nonceBytes.mutableSpan
-    SFrameKey.writeNonce(salt: derived.salt, counter: counter, into: &nonceSpan)
-    #expect(Hex.encode(nonceBytes) == nonce)
+    let frameNonce = FrameNonce(salt: FrameSalt(derived.salt.span), counter: counter)
+    #expect(Hex.encode([UInt8](frameNonce.span)) == nonce)
 
     var sealer = try SFrameSealer(
       suite: suite, keyID: keyID, baseKey: hex(base).span, limits: .standard, firstCounter: counter)

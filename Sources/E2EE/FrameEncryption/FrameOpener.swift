@@ -77,11 +77,12 @@ public struct FrameOpener: ~Copyable, Sendable {
   ) throws(OpenFailure) -> Range<Int> {
     guard parts.header.counter < SealLimits.standard.frames else { throw .counterTooHigh }
     let start = frame.lowerBound + parts.clearByteCount
-    let metadata = FrameMetadata(source: source, buffer: buffer.span, clear: frame.lowerBound..<start)
+    // A located frame has at least 17 bytes behind its clear ones.
+    let clear = ClearBytes(buffer, at: frame.lowerBound, count: parts.clearByteCount)
     let body = try opener.open(
-      in: &buffer, frame: start..<frame.upperBound, header: parts.header, metadata: metadata.span)
+      in: &buffer, from: start, to: frame.upperBound, header: parts.header, source: source, clear: clear)
     let first = body.lowerBound - parts.clearByteCount
-    metadata.writeClear(into: &buffer, at: first)
+    clear.store(into: &buffer, at: first)
     return first..<body.upperBound
   }
 }

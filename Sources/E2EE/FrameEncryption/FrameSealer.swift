@@ -1,28 +1,5 @@
 import PalbeCrypto
 
-/// The bytes authenticated beside the SFrame header: the source, then the frame's clear bytes (e2ee design: AAD).
-struct FrameMetadata {
-  private var bytes = InlineArray<11, UInt8>(repeating: 0)
-  let clearByteCount: Int
-
-  init(source: FrameSource, buffer: Span<UInt8>, clear: Range<Int>) {
-    bytes[0] = source.rawValue
-    clearByteCount = clear.count
-    for index in 0..<clear.count { bytes[1 + index] = buffer[clear.lowerBound + index] }
-  }
-
-  var span: Span<UInt8> {
-    @_lifetime(borrow self)
-    borrowing get { bytes.span.extracting(first: 1 + clearByteCount) }
-  }
-
-  /// Writes the clear bytes back into a buffer.
-  @_lifetime(buffer: copy buffer)
-  func writeClear(into buffer: inout MutableSpan<UInt8>, at offset: Int) {
-    for index in 0..<clearByteCount { buffer[offset + index] = bytes[1 + index] }
-  }
-}
-
 /// Seals the frames of one track and layer under one key.
 ///
 /// A sealed frame is `clear || SFrame header || ciphertext || tag`. The header is authenticated with the source and the
@@ -81,12 +58,8 @@ public struct FrameSealer: ~Copyable, Sendable {
     let clear =
       frame.isEmpty ? 0 : min(codec.clearByteCount(firstByte: buffer[frame.lowerBound]), frame.count)
     let body = frame.lowerBound + clear..<frame.upperBound
-    let metadata = FrameMetadata(
-      source: source, buffer: buffer.span, clear: frame.lowerBound..<body.lowerBound)
-    let sealed = try sealer.seal(in: &buffer, body: body, metadata: metadata.span)
-    // The header took the place of the clear bytes; they go in front of it.
-    metadata.writeClear(into: &buffer, at: sealed.lowerBound - clear)
-    return sealed.lowerBound - clear..<sealed.upperBound
+    let bytes = ClearBytes(buffer, at: frame.lowerBound, count: clear)
+    return try sealer.seal(in: &buffer, body: body, source: source, clear: bytes)
   }
 
   /// Appends the sealed form of `frame` to `output`, at most `maximumOverhead` bytes longer, without an allocation.
@@ -99,15 +72,14 @@ public struct FrameSealer: ~Copyable, Sendable {
     let needed = length + frame.count + FrameSealer.tailroom
     guard output.freeCapacity >= needed else { throw .noRoom(needed: needed, have: output.freeCapacity) }
     let start = output.count
-    let metadata = FrameMetadata(source: source, buffer: frame, clear: 0..<clear)
-    output.append(zeros: clear + length)
-    output.append(copying: frame.extracting(droppingFirst: clear))
+    output.append(zeros: length)
+    output.append(copying: frame)
     output.append(zeros: FrameSealer.tailroom)
     do throws(SealError) {
-      let body = start + clear + length..<start + length + frame.count
+      let body = start + length + clear..<start + length + frame.count
       var bytes = output.mutableSpan
-      _ = try sealer.seal(in: &bytes, body: body, metadata: metadata.span)
-      metadata.writeClear(into: &bytes, at: start)
+      let held = ClearBytes(bytes, at: start + length, count: clear)
+      _ = try sealer.seal(in: &bytes, body: body, source: source, clear: held)
     } catch {
       output.removeLast(needed)
       throw error

@@ -2,7 +2,9 @@
 ///
 /// Counters older than the window count as seen. Asked before a frame is opened, marked only after it
 /// authenticated: a forgery must not move the window.
-struct ReplayWindow: Sendable {
+///
+/// Not copyable: a copy of a kilobyte for each frame would be easy to make and hard to see.
+struct ReplayWindow: ~Copyable, Sendable {
   /// How many counters, the highest seen included, can still be told apart.
   static let size: UInt64 = 4_096
 
@@ -12,6 +14,7 @@ struct ReplayWindow: Sendable {
   private var words = InlineArray<128, UInt64>(repeating: 0)
   private var highest: UInt64?
 
+  @inline(__always)
   func verdict(on counter: UInt64) -> Verdict {
     guard let highest, counter <= highest else { return .fresh }
     guard highest - counter < ReplayWindow.size else { return .tooOld }
@@ -20,6 +23,7 @@ struct ReplayWindow: Sendable {
   }
 
   /// Takes note of an authenticated counter.
+  @inline(__always)
   mutating func mark(_ counter: UInt64) {
     if let highest, counter > highest {
       let first = highest >> 6

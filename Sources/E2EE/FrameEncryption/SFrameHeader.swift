@@ -34,18 +34,39 @@ public struct SFrameHeader: Equatable, Hashable, Sendable, BitwiseCopyable {
     value < 8 ? 0 : (71 - value.leadingZeroBitCount) / 8
   }
 
+  @inlinable var keyIDByteCount: Int { SFrameHeader.byteCount(ofField: keyID) }
+  @inlinable var counterByteCount: Int { SFrameHeader.byteCount(ofField: counter) }
+
+  /// The first byte.
+  @inlinable var configuration: UInt8 {
+    SFrameHeader.bits(of: keyID, length: keyIDByteCount) << 4
+      | SFrameHeader.bits(of: counter, length: counterByteCount)
+  }
+
+  @inlinable static func bits(of value: UInt64, length: Int) -> UInt8 {
+    UInt8(truncatingIfNeeded: length == 0 ? value : 7 + UInt64(length))
+  }
+
   /// Writes `byteCount` bytes at `offset`; traps when they do not fit, so check first.
   @inlinable @_lifetime(buffer: copy buffer)
   public func write(into buffer: inout MutableSpan<UInt8>, at offset: Int) {
-    let keyLength = SFrameHeader.byteCount(ofField: keyID)
-    let counterLength = SFrameHeader.byteCount(ofField: counter)
-    let key = keyLength == 0 ? UInt8(truncatingIfNeeded: keyID) : 8 | UInt8(truncatingIfNeeded: keyLength - 1)
-    let number =
-      counterLength == 0
-      ? UInt8(truncatingIfNeeded: counter) : 8 | UInt8(truncatingIfNeeded: counterLength - 1)
-    buffer[offset] = key << 4 | number
+    let keyLength = keyIDByteCount
+    buffer[offset] = configuration
     SFrameHeader.write(keyID, length: keyLength, into: &buffer, at: offset + 1)
-    SFrameHeader.write(counter, length: counterLength, into: &buffer, at: offset + 1 + keyLength)
+    SFrameHeader.write(counter, length: counterByteCount, into: &buffer, at: offset + 1 + keyLength)
+  }
+
+  /// True for a key id of eight bytes, what calls use: `writeWide` may write it.
+  @inline(__always) var isWide: Bool { keyID >> 56 != 0 }
+
+  /// Writes a wide header at `offset` in words, each byte of it and no other.
+  @inline(__always) @_lifetime(buffer: copy buffer)
+  func writeWide(into buffer: inout MutableSpan<UInt8>, at offset: Int) {
+    var bytes = unsafe buffer.mutableBytes
+    // The counter's word reaches back into the key id, which then takes its place.
+    bytes.storeBytes(of: counter.bigEndian, toByteOffset: offset + 1 + counterByteCount, as: UInt64.self)
+    bytes.storeBytes(of: keyID.bigEndian, toByteOffset: offset + 1, as: UInt64.self)
+    bytes.storeBytes(of: configuration, toByteOffset: offset, as: UInt8.self)
   }
 
   @inlinable @_lifetime(buffer: copy buffer)
@@ -94,7 +115,12 @@ public struct SFrameHeader: Equatable, Hashable, Sendable, BitwiseCopyable {
     return SFrameHeader(keyID: keyID, counter: counter)
   }
 
+  /// `length` bytes at `offset`, 1 to 8, big-endian; they are there.
   @inlinable static func read(_ bytes: Span<UInt8>, at offset: Int, length: Int) -> UInt64 {
+    if bytes.count - offset >= 8 {
+      let word = unsafe bytes.bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self)
+      return UInt64(bigEndian: word) >> UInt64(64 - 8 * length)
+    }
     var value: UInt64 = 0
     for index in offset..<offset + length { value = value << 8 | UInt64(bytes[index]) }
     return value

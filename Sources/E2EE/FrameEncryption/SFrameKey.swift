@@ -34,20 +34,6 @@ public struct SFrameKey: ~Copyable, Sendable {
     writer.uint16(suite.rawValue)
     return writer.bytes
   }
-
-  /// The nonce of one frame: the salt XOR the counter (§4.4.3).
-  @_lifetime(nonce: copy nonce)
-  static func writeNonce(
-    salt: borrowing SymmetricKey, counter: UInt64, into nonce: inout MutableSpan<UInt8>
-  ) {
-    let bytes = salt.span
-    for index in 0..<12 { nonce[index] = bytes[index] }
-    var rest = counter
-    for index in stride(from: 11, through: 4, by: -1) {
-      nonce[index] ^= UInt8(truncatingIfNeeded: rest)
-      rest >>= 8
-    }
-  }
 }
 
 /// Sender keys that move forward without a new exchange (RFC 9605 §5.1). A call of ours does not ratchet: while the

@@ -6,7 +6,7 @@ public struct SFrameOpener: ~Copyable, Sendable {
   /// KID of the frames it opens.
   public let keyID: UInt64
 
-  private let salt: SymmetricKey
+  private let salt: FrameSalt
   private var context: AEADContext
   private var window = ReplayWindow()
 
@@ -14,7 +14,7 @@ public struct SFrameOpener: ~Copyable, Sendable {
   public init(suite: SFrameCipherSuite, keyID: UInt64, baseKey: Span<UInt8>) throws(CryptoError) {
     let derived = SFrameKey(suite: suite, keyID: keyID, baseKey: baseKey)
     context = try AEADContext(suite.algorithm, key: derived.key.span, direction: .open)
-    salt = derived.salt.copy()
+    salt = FrameSalt(derived.salt.span)
     self.keyID = keyID
   }
 
@@ -34,42 +34,56 @@ public struct SFrameOpener: ~Copyable, Sendable {
     } catch {
       throw .malformed
     }
-    return try open(in: &buffer, frame: frame, header: header, metadata: metadata)
-  }
-
-  /// As above with the header already read.
-  @_lifetime(buffer: copy buffer)
-  mutating func open(
-    in buffer: inout MutableSpan<UInt8>, frame: Range<Int>, header: SFrameHeader, metadata: Span<UInt8>
-  ) throws(OpenFailure) -> Range<Int> {
-    let start = frame.lowerBound + header.byteCount
-    let end = frame.upperBound - SFrameCipherSuite.tagByteCount
-    guard start <= end else { throw .malformed }
-    guard end - start <= SFrameSealer.maximumFrameByteCount else { throw .tooLong }
-    guard header.keyID == keyID else { throw .unknownKey }
-    switch window.verdict(on: header.counter) {
-    case .fresh: break
-    case .replayed: throw .replayed
-    case .tooOld: throw .tooOld
-    }
-    var nonce = InlineArray<12, UInt8>(repeating: 0)
-    var nonceBytes = nonce.mutableSpan
-    SFrameKey.writeNonce(salt: salt, counter: header.counter, into: &nonceBytes)
-    let length = header.byteCount
+    let body = try check(header, at: frame.lowerBound, end: frame.upperBound)
+    let nonce = FrameNonce(salt: salt, counter: header.counter)
     do throws(CryptoError) {
-      if length + metadata.count <= AssociatedData.capacity {
-        let aad = AssociatedData(
-          header: buffer.span, at: frame.lowerBound, length: length, metadata: metadata)
-        try context.open(in: &buffer, body: start..<end, authenticating: aad.span, nonce: nonce.span)
+      if header.byteCount + metadata.count <= AssociatedData.capacity {
+        var aad = AssociatedData()
+        aad.set(header, metadata: metadata)
+        try context.open(in: &buffer, body: body, authenticating: aad.span, nonce: nonce.span)
       } else {
         try context.open(
-          in: &buffer, body: start..<end, authenticating: frame.lowerBound..<start, metadata,
+          in: &buffer, body: body, authenticating: frame.lowerBound..<body.lowerBound, metadata,
           nonce: nonce.span)
       }
     } catch {
       throw .notAuthentic
     }
     window.mark(header.counter)
-    return start..<end
+    return body
+  }
+
+  /// Opens a frame whose header, read already, begins at `start`; returns where the plaintext lies.
+  @inline(__always) @_lifetime(buffer: copy buffer)
+  mutating func open(
+    in buffer: inout MutableSpan<UInt8>, from start: Int, to end: Int, header: SFrameHeader,
+    source: FrameSource, clear: ClearBytes
+  ) throws(OpenFailure) -> Range<Int> {
+    let body = try check(header, at: start, end: end)
+    var aad = AssociatedData()
+    aad.set(header, source: source, clear: clear)
+    let nonce = FrameNonce(salt: salt, counter: header.counter)
+    do throws(CryptoError) {
+      try context.open(in: &buffer, body: body, authenticating: aad.span, nonce: nonce.span)
+    } catch {
+      throw .notAuthentic
+    }
+    window.mark(header.counter)
+    return body
+  }
+
+  /// Everything that can be said without the key. Returns where the ciphertext lies.
+  @inline(__always)
+  private func check(_ header: SFrameHeader, at start: Int, end: Int) throws(OpenFailure) -> Range<Int> {
+    let first = start + header.byteCount
+    let last = end - SFrameCipherSuite.tagByteCount
+    guard first <= last else { throw .malformed }
+    guard last - first <= SFrameSealer.maximumFrameByteCount else { throw .tooLong }
+    guard header.keyID == keyID else { throw .unknownKey }
+    switch window.verdict(on: header.counter) {
+    case .fresh: return first..<last
+    case .replayed: throw .replayed
+    case .tooOld: throw .tooOld
+    }
   }
 }

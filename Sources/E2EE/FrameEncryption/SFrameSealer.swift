@@ -31,7 +31,7 @@ public struct SFrameSealer: ~Copyable, Sendable {
   /// Where this key ends.
   public let limits: SealLimits
 
-  private let salt: SymmetricKey
+  private let salt: FrameSalt
   private var context: AEADContext
 
   /// Longest frame, 16 MiB: above any encoded picture, below what OpenSSL counts in.
@@ -50,7 +50,7 @@ public struct SFrameSealer: ~Copyable, Sendable {
   ) throws(CryptoError) {
     let derived = SFrameKey(suite: suite, keyID: keyID, baseKey: baseKey)
     context = try AEADContext(suite.algorithm, key: derived.key.span, direction: .seal)
-    salt = derived.salt.copy()
+    salt = FrameSalt(derived.salt.span)
     self.keyID = keyID
     self.limits = limits
     nextCounter = firstCounter
@@ -76,29 +76,15 @@ public struct SFrameSealer: ~Copyable, Sendable {
   public mutating func seal(
     in buffer: inout MutableSpan<UInt8>, body: Range<Int>, metadata: Span<UInt8>
   ) throws(SealError) -> Range<Int> {
-    let header = SFrameHeader(keyID: keyID, counter: nextCounter)
+    let header = try nextHeader(body, in: buffer.count)
     let length = header.byteCount
-    guard body.lowerBound >= length else { throw .noRoom(needed: length, have: body.lowerBound) }
-    guard body.upperBound <= buffer.count - SFrameCipherSuite.tagByteCount else {
-      throw .noRoom(needed: SFrameCipherSuite.tagByteCount, have: buffer.count - body.upperBound)
-    }
-    guard body.count <= SFrameSealer.maximumFrameByteCount else {
-      throw .tooLong(have: body.count, limit: SFrameSealer.maximumFrameByteCount)
-    }
-    guard !isExhausted(adding: body.count) else { throw .exhausted }
-    // From here on this counter is spent (H7).
-    nextCounter &+= 1
-    remainingFrames -= 1
-    sealedByteCount += UInt64(body.count)
-
     let start = body.lowerBound - length
     header.write(into: &buffer, at: start)
-    var nonce = InlineArray<12, UInt8>(repeating: 0)
-    var nonceBytes = nonce.mutableSpan
-    SFrameKey.writeNonce(salt: salt, counter: header.counter, into: &nonceBytes)
+    let nonce = FrameNonce(salt: salt, counter: header.counter)
     do throws(CryptoError) {
       if length + metadata.count <= AssociatedData.capacity {
-        let aad = AssociatedData(header: buffer.span, at: start, length: length, metadata: metadata)
+        var aad = AssociatedData()
+        aad.set(header, metadata: metadata)
         try context.seal(in: &buffer, body: body, authenticating: aad.span, nonce: nonce.span)
       } else {
         try context.seal(
@@ -108,6 +94,53 @@ public struct SFrameSealer: ~Copyable, Sendable {
       throw .crypto(error)
     }
     return start..<body.upperBound + SFrameCipherSuite.tagByteCount
+  }
+
+  /// Seals `buffer[body]` in place with its clear bytes in front: they go in front of the header. The buffer has
+  /// `FrameSealer.headroom` bytes in front of them.
+  @inline(__always) @_lifetime(buffer: copy buffer)
+  mutating func seal(
+    in buffer: inout MutableSpan<UInt8>, body: Range<Int>, source: FrameSource, clear: ClearBytes
+  ) throws(SealError) -> Range<Int> {
+    let header = try nextHeader(body, in: buffer.count)
+    let start = body.lowerBound - header.byteCount
+    if header.isWide && clear.count > 0 {
+      // Ten bytes of which some are slack: it ends inside the header, which is written over it.
+      clear.storeWide(into: &buffer, at: start - clear.count)
+      header.writeWide(into: &buffer, at: start)
+    } else {
+      clear.store(into: &buffer, at: start - clear.count)
+      header.write(into: &buffer, at: start)
+    }
+    var aad = AssociatedData()
+    aad.set(header, source: source, clear: clear)
+    let nonce = FrameNonce(salt: salt, counter: header.counter)
+    do throws(CryptoError) {
+      try context.seal(in: &buffer, body: body, authenticating: aad.span, nonce: nonce.span)
+    } catch {
+      throw .crypto(error)
+    }
+    return start - clear.count..<body.upperBound + SFrameCipherSuite.tagByteCount
+  }
+
+  /// Checks room and limits, and spends a counter (hazard H7): what happens to the frame from here on changes nothing.
+  @inline(__always)
+  private mutating func nextHeader(_ body: Range<Int>, in count: Int) throws(SealError) -> SFrameHeader {
+    let header = SFrameHeader(keyID: keyID, counter: nextCounter)
+    guard body.lowerBound >= header.byteCount else {
+      throw .noRoom(needed: header.byteCount, have: body.lowerBound)
+    }
+    guard body.upperBound <= count - SFrameCipherSuite.tagByteCount else {
+      throw .noRoom(needed: SFrameCipherSuite.tagByteCount, have: count - body.upperBound)
+    }
+    guard body.count <= SFrameSealer.maximumFrameByteCount else {
+      throw .tooLong(have: body.count, limit: SFrameSealer.maximumFrameByteCount)
+    }
+    guard !isExhausted(adding: body.count) else { throw .exhausted }
+    nextCounter &+= 1
+    remainingFrames -= 1
+    sealedByteCount += UInt64(body.count)
+    return header
   }
 
   /// Appends header, ciphertext and tag of `plaintext` to `output`. Throws as the form in place.
@@ -130,23 +163,5 @@ public struct SFrameSealer: ~Copyable, Sendable {
       output.removeLast(needed)
       throw error
     }
-  }
-}
-
-/// Header and metadata side by side: one call into the cipher instead of two.
-struct AssociatedData: ~Copyable {
-  static let capacity = 40
-  private var bytes = InlineArray<40, UInt8>(repeating: 0)
-  private let count: Int
-
-  init(header: Span<UInt8>, at start: Int, length: Int, metadata: Span<UInt8>) {
-    for index in 0..<length { bytes[index] = header[start + index] }
-    for index in metadata.indices { bytes[length + index] = metadata[index] }
-    count = length + metadata.count
-  }
-
-  var span: Span<UInt8> {
-    @_lifetime(borrow self)
-    borrowing get { bytes.span.extracting(first: count) }
   }
 }
