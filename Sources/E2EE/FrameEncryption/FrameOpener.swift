@@ -12,6 +12,7 @@ struct FrameParts {
   /// A frame shorter than its clear part was sealed with nothing inside, so its header ends right in front of the
   /// tag. That form is taken only when the usual place holds no header of a key that `isKnown`; which of the two it was
   /// is authenticated, since the clear bytes are.
+  @inline(__always)
   static func locate(
     in frame: Span<UInt8>, codec: FrameCodec, isKnown: (UInt64) -> Bool
   ) -> FrameParts? {
@@ -19,6 +20,13 @@ struct FrameParts {
     let clear = codec.clearByteCount(firstByte: frame[0])
     let usual = header(in: frame, at: clear)
     if let usual, isKnown(usual.keyID) { return FrameParts(clearByteCount: clear, header: usual) }
+    return locateShort(in: frame, below: clear, usual: usual, isKnown: isKnown)
+  }
+
+  @inline(never)
+  private static func locateShort(
+    in frame: Span<UInt8>, below clear: Int, usual: SFrameHeader?, isKnown: (UInt64) -> Bool
+  ) -> FrameParts? {
     for short in 0..<clear {
       guard let header = header(in: frame, at: short) else { continue }
       guard short + header.byteCount + SFrameCipherSuite.tagByteCount == frame.count else { continue }
@@ -27,6 +35,7 @@ struct FrameParts {
     return usual.map { FrameParts(clearByteCount: clear, header: $0) }
   }
 
+  @inline(__always)
   private static func header(in frame: Span<UInt8>, at offset: Int) -> SFrameHeader? {
     guard offset < frame.count else { return nil }
     guard let header = try? SFrameHeader.parse(frame, at: offset) else { return nil }

@@ -30,7 +30,7 @@ public struct SFrameHeader: Equatable, Hashable, Sendable, BitwiseCopyable {
   }
 
   /// Bytes a value takes after the configuration byte; 0 when it lies inside.
-  @inlinable static func byteCount(ofField value: UInt64) -> Int {
+  @inlinable @inline(__always) static func byteCount(ofField value: UInt64) -> Int {
     value < 8 ? 0 : (71 - value.leadingZeroBitCount) / 8
   }
 
@@ -38,12 +38,12 @@ public struct SFrameHeader: Equatable, Hashable, Sendable, BitwiseCopyable {
   @inlinable var counterByteCount: Int { SFrameHeader.byteCount(ofField: counter) }
 
   /// The first byte.
-  @inlinable var configuration: UInt8 {
+  @inlinable @inline(__always) var configuration: UInt8 {
     SFrameHeader.bits(of: keyID, length: keyIDByteCount) << 4
       | SFrameHeader.bits(of: counter, length: counterByteCount)
   }
 
-  @inlinable static func bits(of value: UInt64, length: Int) -> UInt8 {
+  @inlinable @inline(__always) static func bits(of value: UInt64, length: Int) -> UInt8 {
     UInt8(truncatingIfNeeded: length == 0 ? value : 7 + UInt64(length))
   }
 
@@ -93,7 +93,7 @@ public struct SFrameHeader: Equatable, Hashable, Sendable, BitwiseCopyable {
   ///
   /// Throws `truncated` when it does not fit, and `invalid` when a value could have been shorter: §4.3 demands the
   /// minimum number of bytes, and one spelling for each header leaves no room for two.
-  @inlinable
+  @inlinable @inline(__always)
   public static func parse(_ bytes: Span<UInt8>, at offset: Int = 0) throws(WireError) -> SFrameHeader {
     let have = bytes.count - offset
     guard offset >= 0, have >= 1 else { throw .truncated(needed: 1, have: max(have, 0)) }
@@ -116,7 +116,7 @@ public struct SFrameHeader: Equatable, Hashable, Sendable, BitwiseCopyable {
   }
 
   /// `length` bytes at `offset`, 1 to 8, big-endian; they are there.
-  @inlinable static func read(_ bytes: Span<UInt8>, at offset: Int, length: Int) -> UInt64 {
+  @inlinable @inline(__always) static func read(_ bytes: Span<UInt8>, at offset: Int, length: Int) -> UInt64 {
     if bytes.count - offset >= 8 {
       let word = unsafe bytes.bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self)
       return UInt64(bigEndian: word) >> UInt64(64 - 8 * length)
