@@ -93,7 +93,8 @@ let targets: [Target] = [
   // IO: no Core.
   library("IO", "EventLoop", base + ["CPalbeLinux"], settings: strict),
   library("IO", "WebServer", base + ["CPalbeLinux", "CPalbeWebSockets"], settings: strict),
-  library("IO", "MediaFiles", base + ["CPalbeLinux"], settings: strict),
+  library("IO", "CommandLine", [], settings: strict),
+  library("IO", "MediaFiles", base, settings: strict),
 
   // Server
   library(
@@ -123,11 +124,11 @@ let targets: [Target] = [
     ], settings: strict),
 
   // Tools
-  tool("palbe-sfu", "PalbeSFUServer"),
-  tool("palbe-call", "PalbeCallLab"),
+  tool("palbe-sfu", "PalbeSFUServer", extra: ["PalbeCommandLine"]),
+  tool("palbe-call", "PalbeCallLab", extra: ["PalbeCommandLine"]),
   tool(
     "palbe-bench", "PalbeFrameEncryption", path: "bench/palbe-bench",
-    extra: base + ["PalbeCrypto", "CPalbeOpenSSL", "CPalbeMallocCounter"]),
+    extra: base + ["PalbeCommandLine", "PalbeCrypto", "CPalbeOpenSSL", "CPalbeMallocCounter"]),
 
   // Test support
   .target(
@@ -141,37 +142,44 @@ let targets: [Target] = [
   tests("PalbeWire", ["PalbeUnits", "PalbeTestKit"]),
   tests("PalbeProtobuf", base + ["PalbeTestKit"]),
   tests("PalbeCrypto", base + ["PalbeTestKit", "CPalbeMallocCounter"]),
-  tests("PalbeRTP", base + ["PalbeTestKit"]),
+  tests("PalbeRTP", base + ["PalbeTestKit", "CPalbeMallocCounter"]),
   tests("PalbeCongestion", base + ["PalbeRTP", "PalbeTestKit"]),
   tests("PalbeSDP", base + ["PalbeTestKit"]),
-  tests("PalbeSRTP", base + ["PalbeRTP", "PalbeCrypto", "PalbeTestKit", "CPalbeSRTP", "CPalbeMallocCounter"]),
+  tests(
+    "PalbeSRTP", base + ["PalbeRTP", "PalbeCrypto", "PalbeTestKit", "CPalbeSRTP", "CPalbeMallocCounter"]),
   tests("PalbeICE", base + ["PalbeCrypto", "PalbeTestKit", "PalbeNetSim"]),
   tests("PalbeDTLS", base + ["PalbeCrypto", "PalbeTestKit", "PalbeNetSim"]),
   tests("PalbeLiveKit", base + ["PalbeProtobuf", "PalbeTestKit"]),
   tests("PalbeMLSMessages", base + ["PalbeTestKit"]),
   tests("PalbeMLS", base + ["PalbeCrypto", "PalbeMLSMessages", "PalbeTestKit"]),
   tests("PalbeFrameEncryption", base + ["PalbeCrypto", "PalbeTestKit", "CPalbeMallocCounter"]),
-  tests("PalbeOpus", ["PalbeUnits", "PalbeTestKit"]),
-  tests("PalbeVP8", ["PalbeUnits", "PalbeTestKit"]),
+  tests("PalbeOpus", base + ["PalbeTestKit", "CPalbeMallocCounter"]),
+  tests("PalbeVP8", base + ["PalbeTestKit", "CPalbeMallocCounter"]),
   tests(
     "PalbeSFUCore",
     base + [
-      "PalbeCrypto", "PalbeProtobuf", "PalbeRTP", "PalbeSDP", "PalbeSRTP", "PalbeICE", "PalbeDTLS", "PalbeLiveKit",
+      "PalbeCrypto", "PalbeProtobuf", "PalbeRTP", "PalbeSDP", "PalbeSRTP", "PalbeICE", "PalbeDTLS",
+      "PalbeLiveKit",
       "PalbeTestKit", "PalbeNetSim", "CPalbeMallocCounter",
     ]),
   tests(
     "PalbeCallCore",
     base + [
-      "PalbeCrypto", "PalbeProtobuf", "PalbeRTP", "PalbeSDP", "PalbeSRTP", "PalbeICE", "PalbeDTLS", "PalbeLiveKit",
+      "PalbeCrypto", "PalbeProtobuf", "PalbeRTP", "PalbeSDP", "PalbeSRTP", "PalbeICE", "PalbeDTLS",
+      "PalbeLiveKit",
       "PalbeFrameEncryption", "PalbeSFUCore", "PalbeTestKit", "PalbeNetSim",
     ]),
   tests("PalbeEventLoop", base + ["PalbeTestKit", "CPalbeLinux", "CPalbeMallocCounter"]),
   tests("PalbeWebServer", base + ["PalbeTestKit", "CPalbeLinux"]),
+  tests("PalbeCommandLine", []),
   tests("PalbeMediaFiles", base + ["PalbeTestKit"]),
-  tests("PalbeSFUServer", base + ["PalbeSFUCore", "PalbeLiveKit", "PalbeTestKit", "CPalbeLinux"]),
+  tests(
+    "PalbeSFUServer",
+    base + ["PalbeCrypto", "PalbeSFUCore", "PalbeLiveKit", "PalbeTestKit", "CPalbeLinux", "CPalbeZlib"]),
   tests("PalbeMessaging", ["PalbeTestKit"]),
   tests("PalbeCall", base + ["PalbeMessaging", "PalbeTestKit"]),
-  tests("PalbeCallLab", base + ["PalbeCall", "PalbeMessaging", "PalbeMediaFiles", "PalbeTestKit", "CPalbeLinux"]),
+  tests(
+    "PalbeCallLab", base + ["PalbeCall", "PalbeMessaging", "PalbeMediaFiles", "PalbeTestKit", "CPalbeLinux"]),
 ]
 
 /// Inner modules are products only for the nested fuzzing package.
@@ -179,7 +187,8 @@ let innerProducts: [Product] =
   Context.environment["PALBE_FUZZ"] == nil
   ? []
   : [
-    "PalbeUnits", "PalbeWire", "PalbeProtobuf", "PalbeCrypto", "PalbeRTP", "PalbeCongestion", "PalbeSDP", "PalbeSRTP",
+    "PalbeUnits", "PalbeWire", "PalbeProtobuf", "PalbeCrypto", "PalbeRTP", "PalbeCongestion", "PalbeSDP",
+    "PalbeSRTP",
     "PalbeICE", "PalbeDTLS", "PalbeLiveKit", "PalbeMLSMessages", "PalbeOpus", "PalbeVP8", "PalbeMediaFiles",
     "PalbeSFUCore", "PalbeCallCore",
   ].map { .library(name: $0, targets: [$0]) }

@@ -4,8 +4,10 @@ import PackageDescription
 // A nested package, so that the fuzzer's flags stay out of the main one. `make fuzz` builds it with
 // `PALBE_FUZZ=1`, which makes the main package offer its inner modules as products.
 let modules = [
-  "PalbeUnits", "PalbeWire", "PalbeProtobuf", "PalbeCrypto", "PalbeRTP", "PalbeCongestion", "PalbeSDP", "PalbeSRTP",
-  "PalbeICE", "PalbeDTLS", "PalbeLiveKit", "PalbeMLSMessages", "PalbeMLS", "PalbeFrameEncryption", "PalbeOpus",
+  "PalbeUnits", "PalbeWire", "PalbeProtobuf", "PalbeCrypto", "PalbeRTP", "PalbeCongestion", "PalbeSDP",
+  "PalbeSRTP",
+  "PalbeICE", "PalbeDTLS", "PalbeLiveKit", "PalbeMLSMessages", "PalbeMLS", "PalbeFrameEncryption",
+  "PalbeOpus",
   "PalbeVP8", "PalbeMediaFiles", "PalbeSFUCore", "PalbeCallCore",
 ]
 

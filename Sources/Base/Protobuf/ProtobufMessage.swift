@@ -1,7 +1,7 @@
 import PalbeWire
 
-/// A protobuf message, described once: `fields` names every field in the order of its number, and both directions
-/// follow from it.
+/// A protobuf message, described once: `fields` names every field in the order of its number, and both
+/// directions follow from it.
 ///
 ///     struct Ping: ProtobufMessage {
 ///       var timestamp: Int64 = 0
@@ -12,8 +12,8 @@ import PalbeWire
 ///       }
 ///     }
 ///
-/// Fields with their proto3 zero value are not written. Fields that are not named are skipped, or kept where the message
-/// ends with `f.unknown(&unknownFields)`.
+/// Fields with their proto3 zero value are not written. Fields that are not named are skipped, or kept where
+/// the message ends with `f.unknown(&unknownFields)`.
 public protocol ProtobufMessage: Equatable, Sendable {
   /// Every field absent.
   init()

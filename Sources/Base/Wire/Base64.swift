@@ -24,8 +24,8 @@ public enum Base64 {
     return String(decoding: text, as: UTF8.self)
   }
 
-  /// The bytes of `text`, with or without padding; nil for a character outside the alphabet, a wrong length or padding,
-  /// or bits set past the last byte (so that every value has one text).
+  /// The bytes of `text`, with or without padding; nil for a character outside the alphabet, a wrong length
+  /// or padding, or bits set past the last byte (so that every value has one text).
   public static func decode(_ text: some StringProtocol, alphabet: Alphabet = .standard) -> [UInt8]? {
     var characters = Array(text.utf8)
     if characters.last == UInt8(ascii: "=") {

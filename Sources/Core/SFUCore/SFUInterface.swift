@@ -64,6 +64,7 @@ public enum SFUEvent: Sendable {
 
 /// A log line without secrets: ids, counts and reasons.
 public struct SFULogRecord: Sendable, Equatable {
+  /// How much an operator should care.
   public enum Level: String, Sendable { case debug, info, warning }
   public var level: Level
   /// A short sentence in the field's words, such as "participant joined".
