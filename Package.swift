@@ -173,7 +173,9 @@ let targets: [Target] = [
   tests("PalbeWebServer", base + ["PalbeTestKit", "CPalbeLinux"]),
   tests("PalbeCommandLine", []),
   tests("PalbeMediaFiles", base + ["PalbeTestKit"]),
-  tests("PalbeSFUServer", base + ["PalbeSFUCore", "PalbeLiveKit", "PalbeTestKit", "CPalbeLinux"]),
+  tests(
+    "PalbeSFUServer",
+    base + ["PalbeCrypto", "PalbeSFUCore", "PalbeLiveKit", "PalbeTestKit", "CPalbeLinux", "CPalbeZlib"]),
   tests("PalbeMessaging", ["PalbeTestKit"]),
   tests("PalbeCall", base + ["PalbeMessaging", "PalbeTestKit"]),
   tests(

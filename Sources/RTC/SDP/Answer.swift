@@ -3,13 +3,14 @@ import PalbeUnits
 extension MediaSection {
   /// A section that answers this one (RFC 8829 §5.3.1): the same kind, protocol and mid, on port 9.
   ///
-  /// Codecs keep their offered payload types, extensions their offered ids. `codec` returns what to accept of an
-  /// offered codec (it may drop feedback or change parameters), or nil; a retransmission codec goes with the codec it
-  /// repairs. Where nothing is accepted, the offered formats are echoed and the section is inactive: a rejected
-  /// section would leave the BUNDLE group. The transport, and what is sent, is for the caller to add.
+  /// Codecs keep their offered payload types, extensions their offered ids. `codec` returns what to accept of
+  /// an offered codec (it may drop feedback or change parameters), or nil; a retransmission codec goes with
+  /// the codec it repairs. Where nothing is accepted, the offered formats are echoed and the section is
+  /// inactive: a rejected section would leave the BUNDLE group. The transport, and what is sent, is for the
+  /// caller to add.
   ///
-  /// Accept extensions generously, in inactive sections too: what the first answer leaves out, libwebrtc leaves out
-  /// of every later offer, also of sections that are new then (seen with livekit 1.2.1).
+  /// Accept extensions generously, in inactive sections too: what the first answer leaves out, libwebrtc
+  /// leaves out of every later offer, also of sections that are new then (seen with livekit 1.2.1).
   public func answer(
     direction: MediaDirection, codec accepted: (RTPCodec) -> RTPCodec? = { $0 },
     headerExtension isAccepted: (HeaderExtension) -> Bool = { _ in true }
