@@ -181,7 +181,10 @@ let targets: [Target] = [
   tests("PalbeMessaging", ["PalbeTestKit"]),
   tests("PalbeCall", base + ["PalbeMessaging", "PalbeTestKit"]),
   tests(
-    "PalbeCallLab", base + ["PalbeCall", "PalbeMessaging", "PalbeMediaFiles", "PalbeTestKit", "CPalbeLinux"]),
+    "PalbeCallLab",
+    base + [
+      "PalbeCall", "PalbeMessaging", "PalbeMediaFiles", "PalbeOpus", "PalbeVP8", "PalbeTestKit", "CPalbeLinux",
+    ]),
 ]
 
 /// Inner modules are products only for the nested fuzzing package.
