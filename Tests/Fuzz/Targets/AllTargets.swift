@@ -3,8 +3,10 @@ extension FuzzTarget {
   public static let all: [FuzzTarget] = [
     .candidateJSON,
     .headerExtensions,
+    .hpkeOpen,
     .iceCandidate,
     .opusPacket,
+    .p256PublicKey,
     .protobufSignalRequest,
     .protobufSignalResponse,
     .rtcpCompound,
@@ -12,6 +14,7 @@ extension FuzzTarget {
     .sdp,
     .sealedFrame,
     .sframeHeader,
+    .signature,
     .socketAddress,
     .srtpUnprotect,
     .stun,
