@@ -31,9 +31,11 @@ import CPalbeOpenSSL
     unsafe self.init(owning: made)
   }
 
-  /// Diffie-Hellman. Throws `invalidPoint` where OpenSSL refuses the peer's point, and for a result of zeros.
-  borrowing func sharedSecret(with peer: borrowing PKey, on curve: Curve) throws(CryptoError) -> SymmetricKey
-  {
+  /// Diffie-Hellman. Throws `invalidPoint` where OpenSSL refuses the peer's point, and on a curve of raw
+  /// keys for a result of zeros.
+  borrowing func sharedSecret(
+    with peer: borrowing PKey, on curve: Curve
+  ) throws(CryptoError) -> SymmetricKey {
     guard let context = unsafe EVP_PKEY_CTX_new_from_pkey(nil, pointer, nil) else { throw .fromOpenSSL() }
     defer {
       unsafe EVP_PKEY_CTX_free(context)
@@ -51,7 +53,8 @@ import CPalbeOpenSSL
         guard unsafe EVP_PKEY_derive(context, buffer.baseAddress, &count) == 1 else { throw .invalidPoint }
         initialized = count
       }
-      guard !isAllZeros(output.span) else { throw .invalidPoint }
+      // RFC 7748 §6.1. On a NIST curve there is a point with x = 0, as good as any other.
+      guard curve.isNIST || !isAllZeros(output.span) else { throw .invalidPoint }
     }
   }
 
@@ -95,9 +98,9 @@ import CPalbeOpenSSL
 
 /// A key of a NIST curve; nil when OpenSSL refuses it. `private` is the scalar in this machine's byte order,
 /// empty for a public key.
-func importEC(_ curve: Curve, public point: Span<UInt8>, private scalar: Span<UInt8> = Span())
-  -> OpaquePointer?
-{
+func importEC(
+  _ curve: Curve, public point: Span<UInt8>, private scalar: Span<UInt8> = Span()
+) -> OpaquePointer? {
   guard let context = unsafe EVP_PKEY_CTX_new_from_name(nil, "EC", nil) else { return nil }
   defer { unsafe EVP_PKEY_CTX_free(context) }
   guard unsafe EVP_PKEY_fromdata_init(context) == 1 else { return nil }
@@ -136,7 +139,7 @@ private func make(_ context: OpaquePointer, _ selection: Int32, _ parameters: [O
   return unsafe made
 }
 
-/// The check of RFC 7748 §6.1, an OR over all bytes so that it does not end early.
+/// An OR over all bytes, so that it does not end early.
 private func isAllZeros(_ bytes: Span<UInt8>) -> Bool {
   var seen: UInt8 = 0
   for index in bytes.indices { seen |= bytes[index] }
