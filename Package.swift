@@ -149,7 +149,7 @@ let targets: [Target] = [
   tests(
     "PalbeSRTP", base + ["PalbeRTP", "PalbeCrypto", "PalbeTestKit", "CPalbeSRTP", "CPalbeMallocCounter"]),
   tests("PalbeICE", base + ["PalbeCrypto", "PalbeTestKit", "PalbeNetSim"]),
-  tests("PalbeDTLS", base + ["PalbeCrypto", "PalbeTestKit", "PalbeNetSim"]),
+  tests("PalbeDTLS", base + ["PalbeCrypto", "PalbeTestKit", "PalbeNetSim", "CPalbeOpenSSL"]),
   tests("PalbeLiveKit", base + ["PalbeProtobuf", "PalbeTestKit"]),
   tests("PalbeMLSMessages", base + ["PalbeTestKit"]),
   tests("PalbeMLS", base + ["PalbeCrypto", "PalbeMLSMessages", "PalbeTestKit"]),
