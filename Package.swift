@@ -149,7 +149,7 @@ let targets: [Target] = [
   tests(
     "PalbeSRTP", base + ["PalbeRTP", "PalbeCrypto", "PalbeTestKit", "CPalbeSRTP", "CPalbeMallocCounter"]),
   tests("PalbeICE", base + ["PalbeCrypto", "PalbeTestKit", "PalbeNetSim"]),
-  tests("PalbeDTLS", base + ["PalbeCrypto", "PalbeTestKit", "PalbeNetSim"]),
+  tests("PalbeDTLS", base + ["PalbeCrypto", "PalbeTestKit", "PalbeNetSim", "CPalbeOpenSSL"]),
   tests("PalbeLiveKit", base + ["PalbeProtobuf", "PalbeTestKit"]),
   tests("PalbeMLSMessages", base + ["PalbeTestKit"]),
   tests("PalbeMLS", base + ["PalbeCrypto", "PalbeMLSMessages", "PalbeTestKit"]),
@@ -181,7 +181,10 @@ let targets: [Target] = [
   tests("PalbeMessaging", ["PalbeTestKit"]),
   tests("PalbeCall", base + ["PalbeMessaging", "PalbeTestKit"]),
   tests(
-    "PalbeCallLab", base + ["PalbeCall", "PalbeMessaging", "PalbeMediaFiles", "PalbeTestKit", "CPalbeLinux"]),
+    "PalbeCallLab",
+    base + [
+      "PalbeCall", "PalbeMessaging", "PalbeMediaFiles", "PalbeOpus", "PalbeVP8", "PalbeTestKit", "CPalbeLinux",
+    ]),
 ]
 
 /// Inner modules are products only for the nested fuzzing package.
