@@ -69,6 +69,7 @@ final class DemoParticipant: Sendable {
     hooks.onEvent = { event in
       events.state.withLock { state in
         switch event {
+        case .connected: sent.beginLogging()
         case .trackSubscribed(_, let identity, _, let isEncrypted):
           state.tracks.append((identity, isEncrypted))
         case .disconnected(let reason): state.ended = reason

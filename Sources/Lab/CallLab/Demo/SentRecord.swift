@@ -26,6 +26,7 @@ final class SentRecord: Sendable {
     var captures: [Capture] = []
     var frames: [EncodedFrame] = []
     var byteCount = 0
+    var isLogging = false
   }
 
   /// Added to the picture's index, so that the participants' pictures have different numbers.
@@ -40,10 +41,16 @@ final class SentRecord: Sendable {
     state.withLock { $0.captures.append(Capture(number: number, time: time)) }
   }
 
+  /// From now on encoded frames are sent, and logged; before that they go nowhere.
+  func beginLogging() { state.withLock { $0.isLogging = true } }
+
+  /// Frames encoded from now on may not reach the server before the call ends.
+  func endLogging() { state.withLock { $0.isLogging = false } }
+
   /// A frame was encoded and is about to be sealed.
   func encoded(_ track: LocalTrack, _ bytes: [UInt8]) {
     state.withLock { state in
-      guard state.byteCount + bytes.count <= Self.byteLimit else { return }
+      guard state.isLogging, state.byteCount + bytes.count <= Self.byteLimit else { return }
       state.byteCount += bytes.count
       state.frames.append(EncodedFrame(track: track, bytes: bytes))
     }
