@@ -50,7 +50,8 @@ struct CryptoBasicsTests {
   func vectors() throws {
     for item: CryptoBasicsCase in try implementedCases("crypto-basics") {
       let crypto = try item.crypto()
-      #expect(crypto.refHash(label: item.ref_hash.label, item.ref_hash.value.bytes) == item.ref_hash.out.bytes)
+      #expect(
+        crypto.refHash(label: item.ref_hash.label, item.ref_hash.value.bytes) == item.ref_hash.out.bytes)
       let expand = item.expand_with_label
       #expect(
         crypto.expand(
@@ -73,7 +74,8 @@ struct CryptoBasicsTests {
       #expect(key.publicKey == sign.pub.bytes)
       let signature = try crypto.sign(sign.content.bytes, label: sign.label, key: key)
       #expect(crypto.isValid(signature, of: sign.content.bytes, label: sign.label, key: sign.pub.bytes))
-      #expect(!crypto.isValid(signature, of: sign.content.bytes, label: sign.label + "x", key: sign.pub.bytes))
+      #expect(
+        !crypto.isValid(signature, of: sign.content.bytes, label: sign.label + "x", key: sign.pub.bytes))
 
       let encrypt = item.encrypt_with_label
       let opened = try crypto.decrypt(

@@ -8,7 +8,9 @@ import Testing
 
 @Suite("RFC 9420: groups")
 struct GroupTests {
-  @Test("RFC 9420 §11, §12: groups of 1, 2, 3 and 10 agree after adds, updates and removals", arguments: [1, 2, 3, 10])
+  @Test(
+    "RFC 9420 §11, §12: groups of 1, 2, 3 and 10 agree after adds, updates and removals",
+    arguments: [1, 2, 3, 10])
   func histories(count: Int) throws {
     var group = try TestGroup(count)
     try group.checkAgreement()
@@ -64,7 +66,8 @@ struct GroupTests {
     }
   }
 
-  @Test("A seeded history of 60 random steps keeps all members in agreement", arguments: [1, 2, 3] as [UInt64])
+  @Test(
+    "A seeded history of 60 random steps keeps all members in agreement", arguments: [1, 2, 3] as [UInt64])
   func randomHistory(seed: UInt64) throws {
     var group = try TestGroup(4, seed: seed)
     var choices = RandomSource(seed: seed &* 1_000)
@@ -72,7 +75,8 @@ struct GroupTests {
       let committer = Int.random(in: group.members.indices, using: &choices)
       switch Int.random(in: 0..<4, using: &choices) {
       case 0 where group.members.count < 20:
-        try group.add(Int.random(in: 1...3, using: &choices), by: committer, path: Bool.random(using: &choices))
+        try group.add(
+          Int.random(in: 1...3, using: &choices), by: committer, path: Bool.random(using: &choices))
       case 1 where group.members.count > 2:
         let others = group.members.indices.filter { $0 != committer }.shuffled(using: &choices)
         try group.remove(Array(others.prefix(Int.random(in: 1...2, using: &choices))), by: committer)
@@ -156,7 +160,8 @@ struct GroupTests {
     let bundle = try group.members[0].group.commit(at: noon, using: &group.random)
     #expect(bundle.effect.updated == [group.members[1].group.ownLeaf])
     for (index, member) in group.members.enumerated() where index != 0 {
-      #expect(try member.process(bundle.commit) == (index == 4 ? .removed(bundle.effect) : .commit(bundle.effect)))
+      #expect(
+        try member.process(bundle.commit) == (index == 4 ? .removed(bundle.effect) : .commit(bundle.effect)))
     }
     try group.members[0].group.mergePendingCommit(at: noon)
     group.members.remove(at: 4)

@@ -16,7 +16,8 @@ private struct TreeMathCase: Decodable {
 
 @Suite("RFC 9420 appendix C: tree math")
 struct TreeMathTests {
-  @Test("tree-math.json", .enabled(if: Vectors.has("mls/tree-math.json"), "mls/tree-math.json absent: skipped"))
+  @Test(
+    "tree-math.json", .enabled(if: Vectors.has("mls/tree-math.json"), "mls/tree-math.json absent: skipped"))
   func vectors() throws {
     let cases = try Vectors.load("mls/tree-math.json", as: [TreeMathCase].self)
     for item in cases {

@@ -35,6 +35,7 @@ struct LeafValidation {
   /// What the leaf says about itself; `leafIndex` counts for the signature except in a key package.
   func check(_ leaf: LeafNode, at leafIndex: LeafIndex) throws(MLSError) {
     try checkSignature(leaf, at: leafIndex)
+    guard crypto.isValidEncryptionKey(leaf.encryptionKey) else { throw .leafNode(.invalidEncryptionKey) }
     guard policy.accepts(leaf.credential, signatureKey: leaf.signatureKey) else {
       throw .leafNode(.credentialRefused)
     }
@@ -112,6 +113,7 @@ struct LeafValidation {
     guard keyPackage.initKey != keyPackage.leafNode.encryptionKey else {
       throw .keyPackage(.initKeyIsEncryptionKey)
     }
+    guard crypto.isValidEncryptionKey(keyPackage.initKey) else { throw .keyPackage(.invalidInitKey) }
     guard !keyPackage.extensions.hasDuplicates else { throw .keyPackage(.duplicateExtension) }
     guard
       crypto.isValid(

@@ -32,6 +32,8 @@ public enum MLSError: Error, Equatable, Sendable {
 public enum LeafNodeError: Error, Equatable, Sendable {
   /// The signature does not verify.
   case invalidSignature
+  /// The encryption key is no key of the suite.
+  case invalidEncryptionKey
   /// The application's policy does not accept the credential.
   case credentialRefused
   /// The leaf does not list the group's protocol version.
@@ -78,6 +80,8 @@ public enum KeyPackageError: Error, Equatable, Sendable {
   case invalidSignature
   /// The init key must differ from the leaf's encryption key.
   case initKeyIsEncryptionKey
+  /// The init key is no key of the suite.
+  case invalidInitKey
   /// An extension appears twice.
   case duplicateExtension
 }
@@ -110,6 +114,8 @@ public enum TreeError: Error, Equatable, Sendable {
   case wrongCiphertextCount(expected: Int, got: Int)
   /// The path's leaf does not carry the hash of the path.
   case wrongLeafParentHash
+  /// A path key is no key of the suite.
+  case invalidPathKey
   /// A path key is already in the tree.
   case pathKeyInUse
   /// The decrypted path secret does not give the path's public keys.

@@ -33,13 +33,15 @@ extension MLSGroup {
     try requireActive()
     guard pending == nil else { throw .state(.commitPending) }
     let committer = Sender.member(ownLeaf)
-    let waiting = committable(besides: list)
-    let sent = waiting.map(\.sent) + list.map { SentProposal(proposal: $0, sender: committer) }
-    try ProposalRules.check(
-      sent, committer: committer, hashByteCount: crypto.hashByteCount, version: epoch.context.version)
-    var applied = try AppliedProposals(
-      sent, to: epoch, crypto: crypto, policy: client.configuration.credentialPolicy
-    ) { leaf throws(MLSError) in try LeafValidation.checkLifetime(leaf, at: unixTime) }
+    let ours = list.map { SentProposal(proposal: $0, sender: committer) }
+    var waiting = committable(besides: list)
+    if !waiting.isEmpty {
+      // Ours must be right by themselves, so that an error is about them.
+      if !ours.isEmpty { _ = try apply(ours, at: unixTime) }
+      waiting = compatible(waiting[...], after: [], with: ours, at: unixTime)
+    }
+    let sent = waiting.map(\.sent) + ours
+    var applied = try apply(sent, at: unixTime)
 
     var next = epoch.context
     next.epoch += 1
@@ -85,6 +87,32 @@ extension MLSGroup {
       commit: outgoing, welcome: welcome.map(MLSMessage.welcome),
       ratchetTree: welcome == nil || client.configuration.ratchetTreeInWelcome ? nil : applied.tree.wire,
       effect: staged.effect)
+  }
+
+  /// Checks and applies a list as a committer.
+  private func apply(_ sent: [SentProposal], at unixTime: UInt64) throws(MLSError) -> AppliedProposals {
+    try ProposalRules.check(
+      sent, committer: .member(ownLeaf), hashByteCount: crypto.hashByteCount,
+      version: epoch.context.version)
+    let applied = try AppliedProposals(
+      sent, to: epoch, crypto: crypto, policy: client.configuration.credentialPolicy
+    ) { leaf throws(MLSError) in try LeafValidation.checkLifetime(leaf, at: unixTime) }
+    _ = try lookUp(applied.preSharedKeys)
+    return applied
+  }
+
+  /// Those of `candidates` that can be committed after `kept` and with `ours`: a member's bad proposal must not
+  /// keep the group from changing. Halves the list, so b bad ones among n cost b log n attempts.
+  private func compatible(
+    _ candidates: ArraySlice<ProposalQueue.Entry>, after kept: [ProposalQueue.Entry],
+    with ours: [SentProposal], at unixTime: UInt64
+  ) -> [ProposalQueue.Entry] {
+    let all = kept + candidates
+    if candidates.isEmpty || (try? apply(all.map(\.sent) + ours, at: unixTime)) != nil { return all }
+    if candidates.count == 1 { return kept }
+    let middle = candidates.startIndex + candidates.count / 2
+    let first = compatible(candidates[..<middle], after: kept, with: ours, at: unixTime)
+    return compatible(candidates[middle...], after: first, with: ours, at: unixTime)
   }
 
   /// The waiting proposals that we may commit together with `list`: of several for one leaf the first Remove, else
@@ -186,7 +214,8 @@ extension MLSGroup {
         EncryptedGroupSecrets(
           newMember: crypto.reference(to: keyPackage),
           encryptedGroupSecrets: try crypto.encrypt(
-            plaintext, to: keyPackage.initKey, label: "Welcome", context: encryptedGroupInfo, using: &random)))
+            plaintext, to: keyPackage.initKey, label: "Welcome", context: encryptedGroupInfo, using: &random))
+      )
     }
     return Welcome(
       cipherSuite: crypto.suite, secrets: secrets, encryptedGroupInfo: encryptedGroupInfo)

@@ -109,6 +109,7 @@ extension MLSGroup {
       throw .message(.staleMessage(epoch: message.epoch))
     }
     let sender = try past[place].keys.sender(of: message, crypto: crypto)
+    guard sender.leaf != ownLeaf else { return .own }
     let opened = try past[place].keys.decrypt(
       message, from: sender, limits: client.configuration.ratchetLimits, crypto: crypto)
     guard let leaf = past[place].tree[sender.leaf] else { throw .message(.unknownSender) }
@@ -138,7 +139,7 @@ extension MLSGroup {
     case .proposal(let proposal):
       let sender = message.content.sender
       if sender == .member(ownLeaf) { return .own }
-      try ProposalRules.check(proposal.type, from: sender)
+      try check(proposal, from: sender)
       let reference = crypto.reference(to: message)
       try proposals.insert(
         SentProposal(proposal: proposal, sender: sender), reference,
@@ -146,6 +147,31 @@ extension MLSGroup {
       return .proposal(proposal, reference: reference, sender: sender)
     case .commit(let commit): return try process(commit, message, at: unixTime)
     }
+  }
+
+  /// The rules a proposal can break by itself: one that no commit could hold is not kept.
+  private func check(_ proposal: Proposal, from sender: Sender) throws(MLSError) {
+    try ProposalRules.check(proposal.type, from: sender)
+    let extensions = epoch.context.extensions
+    switch proposal {
+    case .add(let keyPackage): try rules(extensions).check(keyPackage)
+    case .update(let leaf):
+      guard case .member(let index) = sender else { throw .proposals(.notAllowedForSender(.update)) }
+      guard case .update = leaf.source else { throw .leafNode(.wrongSource) }
+      try rules(extensions).check(leaf, at: index)
+    case .remove(let leaf):
+      guard epoch.tree[leaf] != nil else { throw .proposals(.removesNobody(leaf)) }
+    case .groupContextExtensions(let new):
+      guard !new.hasDuplicates else { throw .proposals(.duplicateExtension) }
+      _ = try rules(new)
+    case .preSharedKey, .reInit, .externalInit: break
+    }
+  }
+
+  private func rules(_ extensions: [Extension]) throws(MLSError) -> LeafValidation {
+    try LeafValidation(
+      crypto: crypto, policy: client.configuration.credentialPolicy, groupID: groupID,
+      extensions: extensions)
   }
 
   // MARK: Commit

@@ -179,7 +179,9 @@ struct MessageKeys: Sendable {
       authentication = try ContentAuthentication(type: message.contentType, from: &reader)
       let padding = try reader.span(reader.remaining)
       for index in padding.indices where padding[index] != 0 { throw MLSError.message(.nonZeroPadding) }
-    } catch let error as WireError { throw .malformed(error) } catch let error as MLSError { throw error } catch {
+    } catch let error as WireError { throw .malformed(error) } catch let error as MLSError {
+      throw error
+    } catch {
       throw .message(.decryptionFailed)
     }
     let framed = FramedContent(

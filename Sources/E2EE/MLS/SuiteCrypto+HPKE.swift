@@ -29,6 +29,9 @@ extension SuiteCrypto {
     } catch { throw .crypto(error) }
   }
 
+  /// False for bytes that nothing can be encrypted to.
+  func isValidEncryptionKey(_ key: [UInt8]) -> Bool { hpke.kem.isValidPublicKey(key.span) }
+
   private func encryptContext(_ label: String, _ context: [UInt8]) -> [UInt8] {
     var info = ByteWriter(capacity: context.count + 48)
     info.opaque(utf8: "MLS 1.0 " + label)

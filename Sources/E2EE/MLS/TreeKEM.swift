@@ -88,7 +88,8 @@ enum TreeKEM {
 
   /// Puts a path's public keys in place, blanks the rest of the direct path, and returns the leaf's parent hash.
   private static func place(
-    _ publicKeys: [[UInt8]], _ steps: [RatchetTree.PathStep], above leaf: LeafIndex, in tree: inout RatchetTree
+    _ publicKeys: [[UInt8]], _ steps: [RatchetTree.PathStep], above leaf: LeafIndex,
+    in tree: inout RatchetTree
   ) -> [UInt8] {
     tree.blankPath(of: leaf)
     var parentHash: [UInt8] = []
@@ -109,6 +110,7 @@ enum TreeKEM {
       throw .tree(.wrongPathLength(expected: steps.count, got: path.nodes.count))
     }
     for (step, node) in zip(steps, path.nodes) {
+      guard tree.crypto.isValidEncryptionKey(node.encryptionKey) else { throw .tree(.invalidPathKey) }
       let expected = tree.resolution(step.copathChild).count { !added.contains($0) }
       guard node.encryptedPathSecrets.count == expected else {
         throw .tree(.wrongCiphertextCount(expected: expected, got: node.encryptedPathSecrets.count))
