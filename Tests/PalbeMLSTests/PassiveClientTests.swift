@@ -6,7 +6,7 @@ import Testing
 
 @testable import PalbeMLS
 
-private struct PassiveClientCase: SuiteCase {
+struct PassiveClientCase: SuiteCase {
   struct PSK: Decodable { let psk_id, psk: HexBytes }
   struct Epoch: Decodable {
     let proposals: [HexBytes]
