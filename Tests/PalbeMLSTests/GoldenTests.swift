@@ -145,7 +145,8 @@ struct GoldenTests {
     let initial = group.members[0].group.epochAuthenticator
 
     var epochs: [String] = []
-    func epoch(_ proposals: [MLSMessage], _ committer: Int, _ list: [Proposal] = [], path: Bool = true) throws {
+    func epoch(_ proposals: [MLSMessage], _ committer: Int, _ list: [Proposal] = [], path: Bool = true) throws
+    {
       for proposal in proposals { for member in group.members { _ = try member.process(proposal) } }
       let sender = group.members[committer]
       let bundle = try sender.group.commit(

@@ -240,7 +240,8 @@ struct ProposalRuleTests {
       try first.process(try propose(add, .newMemberProposal, by: server))
     }
     let messages = [
-      try propose(remove, .external(index: 0), by: server), try propose(add, .newMemberProposal, by: newcomer),
+      try propose(remove, .external(index: 0), by: server),
+      try propose(add, .newMemberProposal, by: newcomer),
     ]
     for message in messages { for member in group.members { _ = try member.process(message) } }
     let commit = try first.group.commit(at: noon, using: &group.random)
