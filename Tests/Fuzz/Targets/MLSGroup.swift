@@ -8,7 +8,7 @@ extension FuzzTarget {
   static let mlsProcess = FuzzTarget(name: "mls-process") { bytes in
     guard let choice = bytes.first else { return }
     let input = Array(bytes.dropFirst())
-    guard var pair = try? MLSPair(isPublic: choice & 4 != 0) else { preconditionFailure("no group") }
+    guard let pair = try? MLSPair(isPublic: choice & 4 != 0) else { preconditionFailure("no group") }
     let genuine: MLSMessage?
     switch choice & 3 {
     case 1: genuine = try? pair.alice.encrypt([1, 2, 3], using: &pair.random)
@@ -58,9 +58,9 @@ extension FuzzTarget {
 }
 
 /// A group of two.
-private struct MLSPair: ~Copyable {
-  let now: UInt64 = 1_800_000_000
-  var random = RandomSource(seed: 1)
+private final class MLSPair {
+  let now: UInt64
+  var random: RandomSource
   var alice: MLSGroup
   var bob: MLSGroup
   let bobsClient: MLSClient
@@ -68,6 +68,7 @@ private struct MLSPair: ~Copyable {
   let welcome: MLSMessage
 
   init(isPublic: Bool) throws {
+    let now: UInt64 = 1_800_000_000
     var random = RandomSource(seed: 1)
     let lifetime = Lifetime(notBefore: now - 1, notAfter: now + 1)
     var configuration = MLSConfiguration()
@@ -75,16 +76,20 @@ private struct MLSPair: ~Copyable {
     configuration.ratchetTreeInWelcome = false
     let client = try MLSClient(
       credential: .basic(identity: [1]), configuration: configuration, using: &random)
-    bobsClient = try MLSClient(
+    let bobsClient = try MLSClient(
       credential: .basic(identity: [2]), configuration: configuration, using: &random)
-    keyPackage = try bobsClient.makeKeyPackage(lifetime: lifetime, using: &random)
+    let keyPackage = try bobsClient.makeKeyPackage(lifetime: lifetime, using: &random)
     var alice = try MLSGroup.create(groupID: [3], client: client, lifetime: lifetime, using: &random)
     let bundle = try alice.add([keyPackage.keyPackage], at: now, using: &random)
     try alice.mergePendingCommit(at: now)
     guard let welcome = bundle.welcome else { preconditionFailure("no Welcome") }
-    bob = try MLSGroup.join(
+    let bob = try MLSGroup.join(
       welcome, keyPackages: [keyPackage], client: bobsClient, ratchetTree: bundle.ratchetTree)
     self.alice = alice
+    self.bob = bob
+    self.bobsClient = bobsClient
+    self.keyPackage = keyPackage
+    self.now = now
     self.welcome = welcome
     self.random = random
   }
