@@ -35,7 +35,7 @@ struct CallGroup: ~Copyable {
     let secondClient = try MLSClient(credential: .basic(identity: Array(second.utf8)), using: &random)
 
     let bundle = try secondClient.makeKeyPackage(lifetime: lifetime, using: &random)
-    let keyPackageBytes = try bundle.message.encoded()
+    let keyPackageBytes = bundle.message.encoded()
     guard case .keyPackage(let keyPackage) = try MLSMessage(decoding: keyPackageBytes) else {
       throw KeyError.unexpectedMessage
     }
@@ -43,7 +43,7 @@ struct CallGroup: ~Copyable {
       groupID: random.bytes(16), client: firstClient, lifetime: lifetime, using: &random)
     let added = try anna.add([keyPackage], at: time, using: &random)
     try anna.mergePendingCommit(at: time)
-    guard let welcome = try added.welcome?.encoded() else { throw KeyError.unexpectedMessage }
+    guard let welcome = added.welcome?.encoded() else { throw KeyError.unexpectedMessage }
     ben = try MLSGroup.join(try MLSMessage(decoding: welcome), keyPackages: [bundle], client: secondClient)
   }
 
@@ -64,7 +64,7 @@ struct CallGroup: ~Copyable {
   mutating func rekey() throws {
     time += 1
     let commit = try anna.commit(at: time, using: &random)
-    _ = try ben.process(try commit.commit.encoded(), at: time)
+    _ = try ben.process(commit.commit.encoded(), at: time)
     try anna.mergePendingCommit(at: time)
   }
 }

@@ -96,10 +96,8 @@ final class ChildProcess: Sendable {
   private static func spawn(
     _ program: String, _ arguments: [String], name: String
   ) -> Result<ChildProcess, StartError> {
-    var output: [Int32] = [-1, -1]
-    var errors: [Int32] = [-1, -1]
-    guard pipe2(&output, O_CLOEXEC) == 0 else { return .failure(.cannotStart(program: name, errno: errno)) }
-    guard pipe2(&errors, O_CLOEXEC) == 0 else {
+    guard let output = pipe() else { return .failure(.cannotStart(program: name, errno: errno)) }
+    guard let errors = pipe() else {
       let code = errno
       output.forEach { _ = close($0) }
       return .failure(.cannotStart(program: name, errno: code))
@@ -143,6 +141,14 @@ final class ChildProcess: Sendable {
     }
     let reader = Reader(output: output[0], errors: errors[0])
     return .success(ChildProcess(processID: processID, name: name, reader: reader))
+  }
+
+  /// A pipe's reading and writing end, which programs that we start do not inherit; nil leaves `errno`.
+  private static func pipe() -> [Int32]? {
+    var ends: [Int32] = [-1, -1]
+    guard Glibc.pipe(&ends) == 0 else { return nil }
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    return ends
   }
 
   /// Reads until both pipes close, then waits for the end.

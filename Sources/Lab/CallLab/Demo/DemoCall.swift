@@ -30,7 +30,7 @@ struct DemoCall {
     _ = try await run.firstPicture(anna)
 
     let begin = Counters(
-      time: MonotonicClock.now(), anna: await anna.statistics(), ben: await ben.statistics())
+      time: MonotonicClock.now(), anna: try await anna.statistics(), ben: try await ben.statistics())
     let length = TimeDelta.seconds(run.options.seconds)
     func moment(_ percent: Int64) -> Instant {
       begin.time + TimeDelta(nanoseconds: length.nanoseconds / 100 * percent)
@@ -50,7 +50,7 @@ struct DemoCall {
     try await run.sleep(until: moment(100)) { state(begin.time, anna, ben) }
 
     let end = Counters(
-      time: MonotonicClock.now(), anna: await anna.statistics(), ben: await ben.statistics())
+      time: MonotonicClock.now(), anna: try await anna.statistics(), ben: try await ben.statistics())
     let annasSent = anna.sent.captures
     let bensSent = ben.sent.captures
     progress.phase("searching what the SFU holds in memory")
@@ -60,7 +60,7 @@ struct DemoCall {
     try search.searchMemory(of: sfu.process.processID)
 
     progress.phase("hanging up")
-    measured.wrongKey = await wrongKey(mallory)
+    measured.wrongKey = try await wrongKey(mallory)
     for participant in [mallory, ben, anna] { await participant.stop() }
 
     progress.phase("measuring")
@@ -109,8 +109,8 @@ struct DemoCall {
       + "\(anna.received.decodedCount) pictures decoded"
   }
 
-  private func wrongKey(_ mallory: DemoParticipant) async -> WrongKeyMeasurement {
-    let tracks = await mallory.statistics().remoteTracks
+  private func wrongKey(_ mallory: DemoParticipant) async throws -> WrongKeyMeasurement {
+    let tracks = try await mallory.statistics().remoteTracks
     return WrongKeyMeasurement(
       packets: tracks.reduce(0) { $0 + $1.packets },
       refusedFrames: tracks.reduce(0) { $0 + max($1.failedFrames, $1.framesWithoutKey) },

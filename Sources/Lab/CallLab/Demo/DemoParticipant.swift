@@ -96,8 +96,13 @@ final class DemoParticipant: Sendable {
   /// Everybody has the newest key.
   func confirmKey() async { await engine.confirmSendKey() }
 
-  /// The counters now.
-  func statistics() async -> CallStatistics { await engine.statistics() }
+  /// The counters now. Throws `Trouble` when the call never began.
+  func statistics() async throws -> CallStatistics {
+    guard let statistics = await engine.statistics() else {
+      throw DemoRun.Trouble(description: "\(role.name) has no counters")
+    }
+    return statistics
+  }
 
   /// Tracks of `identity` are being received, and all of them are announced as encrypted.
   func isEncrypted(from identity: String) -> Bool {

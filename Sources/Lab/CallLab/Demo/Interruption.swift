@@ -41,10 +41,10 @@ enum Interruption {
 
   /// Both signals end the process again.
   static func unwatch() {
-    for number in [SIGINT, SIGTERM] { signal(number, SIG_DFL) }
-  }
-
-  private static func signal(_ number: Int32, _ handler: @escaping @convention(c) (Int32) -> Void) {
-    _ = Glibc.signal(number, handler)
+    for number in [SIGINT, SIGTERM] {
+      var action = sigaction()
+      action.__sigaction_handler.sa_handler = SIG_DFL
+      sigaction(number, &action, nil)
+    }
   }
 }

@@ -103,7 +103,7 @@ struct DemoReport: Encodable, Equatable {
     loss_percent = Self.rounded(measured.lossPercent, 3)
     e2ee = EndToEnd(
       state: !directions.isEmpty && directions.allSatisfy(\.isEncrypted) ? "encrypted" : "not encrypted",
-      format: "sframe-aes256gcm-sha512-128", key_epochs: measured.keyEpochs.min(),
+      format: "sframe-aes256gcm-sha512-128", key_epochs: measured.keyEpochs.min() ?? 0,
       wrong_key_frames: measured.wrongKey.decodedFrames)
     sfu = SFU(
       plaintext_found: measured.audit.windows,
