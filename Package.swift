@@ -166,7 +166,7 @@ let targets: [Target] = [
       "PalbeFrameEncryption", "PalbeSFUCore", "PalbeTestKit", "PalbeNetSim",
     ]),
   tests("PalbeEventLoop", base + ["PalbeTestKit", "CPalbeLinux", "CPalbeMallocCounter"]),
-  tests("PalbeWebServer", base + ["PalbeTestKit", "CPalbeLinux"]),
+  tests("PalbeWebServer", base + ["PalbeTestKit", "CPalbeLinux", "CPalbeWebSockets"]),
   tests("PalbeMediaFiles", base + ["PalbeTestKit"]),
   tests("PalbeSFUServer", base + ["PalbeSFUCore", "PalbeLiveKit", "PalbeTestKit", "CPalbeLinux"]),
   tests("PalbeMessaging", ["PalbeTestKit"]),

@@ -40,6 +40,9 @@ final class RawClient {
   @discardableResult
   func send(_ text: String) -> Bool { send(Array(text.utf8)) }
 
+  /// Says that nothing more will be sent; reading goes on.
+  func shutdownSending() { shutdown(descriptor, Int32(SHUT_WR)) }
+
   /// At most `count` bytes; empty at the end of the stream.
   func read(_ count: Int = 65_536) -> [UInt8] {
     [UInt8](unsafeUninitializedCapacity: count) { buffer, read in
