@@ -28,11 +28,12 @@ func system(_ name: String) -> Target {
   .systemLibrary(name: "CPalbe" + name, path: "Sources/System/\(name)")
 }
 
-func tests(_ target: String, _ dependencies: [String]) -> Target {
+func tests(_ target: String, _ dependencies: [String], exclude: [String] = []) -> Target {
   .testTarget(
     name: target + "Tests",
     dependencies: ([target] + dependencies).map { .target(name: $0) },
     path: "Tests/\(target)Tests",
+    exclude: exclude,
     swiftSettings: strict)
 }
 
@@ -93,7 +94,8 @@ let targets: [Target] = [
   // IO: no Core.
   library("IO", "EventLoop", base + ["CPalbeLinux"], settings: strict),
   library("IO", "WebServer", base + ["CPalbeLinux", "CPalbeWebSockets"], settings: strict),
-  library("IO", "MediaFiles", base + ["CPalbeLinux"], settings: strict),
+  library("IO", "CommandLine", [], settings: strict),
+  library("IO", "MediaFiles", base, settings: strict),
 
   // Server
   library(
@@ -123,11 +125,11 @@ let targets: [Target] = [
     ], settings: strict),
 
   // Tools
-  tool("palbe-sfu", "PalbeSFUServer"),
-  tool("palbe-call", "PalbeCallLab"),
+  tool("palbe-sfu", "PalbeSFUServer", extra: ["PalbeCommandLine"]),
+  tool("palbe-call", "PalbeCallLab", extra: ["PalbeCommandLine"]),
   tool(
     "palbe-bench", "PalbeFrameEncryption", path: "bench/palbe-bench",
-    extra: base + ["PalbeCrypto", "CPalbeOpenSSL", "CPalbeMallocCounter"]),
+    extra: base + ["PalbeCommandLine", "PalbeCrypto", "CPalbeOpenSSL", "CPalbeMallocCounter"]),
 
   // Test support
   .target(
@@ -140,39 +142,58 @@ let targets: [Target] = [
   tests("PalbeUnits", ["PalbeTestKit"]),
   tests("PalbeWire", ["PalbeUnits", "PalbeTestKit"]),
   tests("PalbeProtobuf", base + ["PalbeTestKit"]),
-  tests("PalbeCrypto", base + ["PalbeTestKit"]),
-  tests("PalbeRTP", base + ["PalbeTestKit"]),
+  tests("PalbeCrypto", base + ["PalbeTestKit", "CPalbeMallocCounter"]),
+  tests("PalbeRTP", base + ["PalbeTestKit", "CPalbeMallocCounter"]),
   tests("PalbeCongestion", base + ["PalbeRTP", "PalbeTestKit"]),
   tests("PalbeSDP", base + ["PalbeTestKit"]),
-  tests("PalbeSRTP", base + ["PalbeRTP", "PalbeCrypto", "PalbeTestKit", "CPalbeSRTP", "CPalbeMallocCounter"]),
+  tests(
+    "PalbeSRTP", base + ["PalbeRTP", "PalbeCrypto", "PalbeTestKit", "CPalbeSRTP", "CPalbeMallocCounter"]),
   tests("PalbeICE", base + ["PalbeCrypto", "PalbeTestKit", "PalbeNetSim"]),
   tests("PalbeDTLS", base + ["PalbeCrypto", "PalbeTestKit", "PalbeNetSim"]),
   tests("PalbeLiveKit", base + ["PalbeProtobuf", "PalbeTestKit"]),
   tests("PalbeMLSMessages", base + ["PalbeTestKit"]),
   tests("PalbeMLS", base + ["PalbeCrypto", "PalbeMLSMessages", "PalbeTestKit"]),
-  tests("PalbeFrameEncryption", base + ["PalbeCrypto", "PalbeTestKit", "CPalbeMallocCounter"]),
-  tests("PalbeOpus", ["PalbeUnits", "PalbeTestKit"]),
-  tests("PalbeVP8", ["PalbeUnits", "PalbeTestKit"]),
+  tests(
+    "PalbeFrameEncryption", base + ["PalbeCrypto", "PalbeTestKit", "CPalbeMallocCounter"], exclude: ["Golden"]),
+  tests("PalbeOpus", base + ["PalbeTestKit", "CPalbeMallocCounter"]),
+  tests("PalbeVP8", base + ["PalbeTestKit", "CPalbeMallocCounter"]),
   tests(
     "PalbeSFUCore",
     base + [
-      "PalbeCrypto", "PalbeProtobuf", "PalbeRTP", "PalbeSDP", "PalbeSRTP", "PalbeICE", "PalbeDTLS", "PalbeLiveKit",
+      "PalbeCrypto", "PalbeProtobuf", "PalbeRTP", "PalbeSDP", "PalbeSRTP", "PalbeICE", "PalbeDTLS",
+      "PalbeLiveKit",
       "PalbeTestKit", "PalbeNetSim", "CPalbeMallocCounter",
     ]),
   tests(
     "PalbeCallCore",
     base + [
-      "PalbeCrypto", "PalbeProtobuf", "PalbeRTP", "PalbeSDP", "PalbeSRTP", "PalbeICE", "PalbeDTLS", "PalbeLiveKit",
+      "PalbeCrypto", "PalbeProtobuf", "PalbeRTP", "PalbeSDP", "PalbeSRTP", "PalbeICE", "PalbeDTLS",
+      "PalbeLiveKit",
       "PalbeFrameEncryption", "PalbeSFUCore", "PalbeTestKit", "PalbeNetSim",
     ]),
   tests("PalbeEventLoop", base + ["PalbeTestKit", "CPalbeLinux", "CPalbeMallocCounter"]),
   tests("PalbeWebServer", base + ["PalbeTestKit", "CPalbeLinux", "CPalbeWebSockets"]),
+  tests("PalbeCommandLine", []),
   tests("PalbeMediaFiles", base + ["PalbeTestKit"]),
-  tests("PalbeSFUServer", base + ["PalbeSFUCore", "PalbeLiveKit", "PalbeTestKit", "CPalbeLinux"]),
+  tests(
+    "PalbeSFUServer",
+    base + ["PalbeCrypto", "PalbeSFUCore", "PalbeLiveKit", "PalbeTestKit", "CPalbeLinux", "CPalbeZlib"]),
   tests("PalbeMessaging", ["PalbeTestKit"]),
   tests("PalbeCall", base + ["PalbeMessaging", "PalbeTestKit"]),
-  tests("PalbeCallLab", base + ["PalbeCall", "PalbeMessaging", "PalbeMediaFiles", "PalbeTestKit", "CPalbeLinux"]),
+  tests(
+    "PalbeCallLab", base + ["PalbeCall", "PalbeMessaging", "PalbeMediaFiles", "PalbeTestKit", "CPalbeLinux"]),
 ]
+
+/// Inner modules are products only for the nested fuzzing package.
+let innerProducts: [Product] =
+  Context.environment["PALBE_FUZZ"] == nil
+  ? []
+  : [
+    "PalbeUnits", "PalbeWire", "PalbeProtobuf", "PalbeCrypto", "PalbeRTP", "PalbeCongestion", "PalbeSDP",
+    "PalbeSRTP",
+    "PalbeICE", "PalbeDTLS", "PalbeLiveKit", "PalbeMLSMessages", "PalbeOpus", "PalbeVP8", "PalbeMediaFiles",
+    "PalbeSFUCore", "PalbeCallCore", "PalbeWebServer",
+  ].map { .library(name: $0, targets: [$0]) }
 
 let package = Package(
   name: "palbe",
@@ -184,6 +205,6 @@ let package = Package(
     .executable(name: "palbe-sfu", targets: ["palbe-sfu"]),
     .executable(name: "palbe-call", targets: ["palbe-call"]),
     .executable(name: "palbe-bench", targets: ["palbe-bench"]),
-  ],
+  ] + innerProducts,
   targets: targets
 )

@@ -36,7 +36,8 @@ struct ClientTests {
     var options = WebSocketClient.Options()
     options.headers = [.init("Authorization", "Bearer a.b.c"), .init("X-Bad", "a\r\nX-Worse: b")]
     let value = String(repeating: "q", count: 20_000)
-    let client = try await WebSocketClient.connect(to: url(server, "/greeting?join_request=\(value)"), options: options)
+    let client = try await WebSocketClient.connect(
+      to: url(server, "/greeting?join_request=\(value)"), options: options)
     for await message in client.messages {
       #expect(message == .binary([1, 2, 3]))
       break
@@ -82,7 +83,10 @@ struct ClientTests {
     let task = Task { try await WebSocketClient.connect(to: "ws://127.0.0.1:\(silent.port)/") }
     task.cancel()
     await #expect(throws: WebSocketClientError.cancelled) { _ = try await task.value }
-    for bad in ["http://x/", "ws://", "ws://a b/", "ws://x:0/", "ws://x:99999/", "ws://u@x/", "ws://[::1/", "", "ws://x\r\n"] {
+    for bad in [
+      "http://x/", "ws://", "ws://a b/", "ws://x:0/", "ws://x:99999/", "ws://u@x/", "ws://[::1/", "",
+      "ws://x\r\n",
+    ] {
       await #expect(throws: WebSocketClientError.malformedURL) { try await WebSocketClient.connect(to: bad) }
     }
   }
@@ -106,7 +110,8 @@ struct ClientTests {
     #expect(client.closure?.code == 1_001)
   }
 
-  @Test("A message above the client's limit ends the socket, and so does a consumer that does not take messages")
+  @Test(
+    "A message above the client's limit ends the socket, and so does a consumer that does not take messages")
   func limits() async throws {
     let server = try TestServer()
     var options = WebSocketClient.Options()

@@ -1,3 +1,4 @@
+import PalbeUnits
 @_spi(Testing) import PalbeWebServer
 import Testing
 
@@ -6,7 +7,9 @@ struct FrameTests {
   typealias Reader = WebSocketFrameReader
 
   /// All events of `bytes`, given in pieces of `step`.
-  private func read(_ bytes: [UInt8], step: Int = .max, limit: Int = 1_000) throws(Reader.Failure) -> [Reader.Event] {
+  private func read(_ bytes: [UInt8], step: Int = .max, limit: Int = 1_000) throws(Reader.Failure) -> [Reader
+    .Event]
+  {
     var reader = Reader(messageByteLimit: limit)
     var events: [Reader.Event] = []
     var offset = 0
@@ -51,7 +54,8 @@ struct FrameTests {
     let cases: [([UInt8], Reader.Failure)] = [
       ([0xc1, 0], .protocolError), ([0x83, 0], .protocolError), ([0x8b, 0], .protocolError),
       ([0x81, 0x85, 0, 0, 0, 0, 1, 2, 3, 4, 5], .protocolError), ([0x09, 0], .protocolError),
-      ([0x89, 0x7e, 0, 126], .protocolError), ([0x80, 0], .protocolError), ([0x01, 0, 0x81, 0], .protocolError),
+      ([0x89, 0x7e, 0, 126], .protocolError), ([0x80, 0], .protocolError),
+      ([0x01, 0, 0x81, 0], .protocolError),
       ([0x88, 1, 3], .protocolError), ([0x81, 1, 0xff], .invalidText), ([0x82, 0x7e, 0x03, 0xe9], .tooLong),
       ([0x82, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff], .tooLong),
       ([0x02, 0x7e, 0x03, 0xe8] + [UInt8](repeating: 0, count: 1_000) + [0x80, 1, 0], .tooLong),
@@ -70,11 +74,18 @@ struct FrameTests {
       if let early = reader.append(bytes[..<min(cut, bytes.count)]) { return early }
       return reader.append(bytes[min(cut, bytes.count)...]) ?? reader.finish()
     }
-    let accepted = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: WebSocket\r\nSec-WebSocket-Accept:  abc= \r\n\r\n"
+    let accepted =
+      "HTTP/1.1 101 Switching Protocols\r\nUpgrade: WebSocket\r\nSec-WebSocket-Accept:  abc= \r\n\r\n"
     let cases: [(String, Outcome)] = [
       (accepted, .upgraded(accept: "abc=", rest: [])),
-      ("HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\n\r\nno", .refused(status: 401, body: Array("no".utf8))),
-      ("HTTP/1.0 404 Not Found\r\n\r\nuntil the end", .refused(status: 404, body: Array("until the end".utf8))),
+      (
+        "HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\n\r\nno",
+        .refused(status: 401, body: Array("no".utf8))
+      ),
+      (
+        "HTTP/1.0 404 Not Found\r\n\r\nuntil the end",
+        .refused(status: 404, body: Array("until the end".utf8))
+      ),
       (
         "HTTP/1.1 503 Busy\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\na;x=y\r\n0123456789\r\n0\r\n\r\n",
         .refused(status: 503, body: Array("abc0123456789".utf8))
@@ -87,7 +98,9 @@ struct FrameTests {
     for (text, expected) in cases {
       for cut in 0...text.utf8.count {
         let outcome = outcome(text, cut: cut)
-        if case .refused(let status, _) = outcome, case .refused(let wanted, _) = expected, text.contains("-4") {
+        if case .refused(let status, _) = outcome, case .refused(let wanted, _) = expected,
+          text.contains("-4")
+        {
           #expect(status == wanted)
         } else {
           #expect(outcome == expected, "cut at \(cut)")
@@ -98,5 +111,25 @@ struct FrameTests {
     #expect(reader.append(Array(accepted.utf8) + [0x82, 0]) == .upgraded(accept: "abc=", rest: [0x82, 0]))
     var endless = UpgradeResponseReader()
     #expect(endless.append([UInt8](repeating: 65, count: 70_000)) == .malformed)
+  }
+
+  @Test("Random and damaged bytes are refused or waited for, never trapped on")
+  func damaged() {
+    var random = RandomSource(seed: 7)
+    let answers = [
+      "HTTP/1.1 503 Busy\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\na\r\n0123456789\r\n0\r\n\r\n",
+      "HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\n\r\nno",
+    ].map { Array($0.utf8) }
+    for round in 0..<4_000 {
+      var frames = Self.fragmented + Self.hello
+      var answer = answers[round & 1]
+      for _ in 0..<Int.random(in: 1...4, using: &random) {
+        frames[Int.random(in: 0..<frames.count, using: &random)] = UInt8.random(in: 0...255, using: &random)
+        answer[Int.random(in: 0..<answer.count, using: &random)] = UInt8.random(in: 0...255, using: &random)
+      }
+      _ = try? read(frames, step: Int.random(in: 1...20, using: &random))
+      var reader = UpgradeResponseReader()
+      if reader.append(answer) == nil { _ = reader.finish() }
+    }
   }
 }

@@ -22,8 +22,10 @@ struct HTTPTests {
     let server = try TestServer()
     let client = try RawClient(port: server.port)
     client.send(
-      "OPTIONS //rtc/%76alidate?access_token=a.b-c_d&join_request=QUJD%3D%3D&raw=QQ==&plus=a+b%2Bc&empty=&flag&&x=1&y=a%26b%3Dc"
-        + " HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer abc\r\nX-Forwarded-For: 1.2.3.4\r\nOrigin: http://a\r\n\r\n")
+      "OPTIONS //rtc/%76alidate?access_token=a.b-c_d&join_request=QUJD%3D%3D&raw=QQ==&plus=a+b%2Bc"
+        + "&empty=&flag&&x=1&y=a%26b%3Dc HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer abc\r\n"
+        + "X-Forwarded-For: 1.2.3.4\r\nOrigin: http://a\r\n\r\n"
+    )
     #expect(client.response().status == 404)
     let seen = server.handler.log.withLock { $0.requests[0] }
     #expect(seen.method == "OPTIONS" && seen.path == "/rtc/validate")

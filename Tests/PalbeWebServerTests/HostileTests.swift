@@ -12,12 +12,15 @@ struct HostileTests {
   }
 
   private static let malformed: [String] = [
-    "\r\n\r\n", "GET\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "GET  / HTTP/1.1\r\n\r\n", "BREW /pot HTTP/1.1\r\nHost: x\r\n\r\n",
-    "GET /%00 HTTP/1.1\r\nHost: x\r\n\r\n", "GET /%zz HTTP/1.1\r\nHost: x\r\n\r\n", "GET /a%2 HTTP/1.1\r\nHost: x\r\n\r\n",
+    "\r\n\r\n", "GET\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "GET  / HTTP/1.1\r\n\r\n",
+    "BREW /pot HTTP/1.1\r\nHost: x\r\n\r\n",
+    "GET /%00 HTTP/1.1\r\nHost: x\r\n\r\n", "GET /%zz HTTP/1.1\r\nHost: x\r\n\r\n",
+    "GET /a%2 HTTP/1.1\r\nHost: x\r\n\r\n",
     "GET /../../../etc/passwd HTTP/1.1\r\nHost: x\r\n\r\n", "GET /. HTTP/1.1\r\nHost: x\r\n\r\n",
     "CONNECT example.com:443 HTTP/1.1\r\nHost: x\r\n\r\nhello", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
     "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: foo\r\n\r\n",
-    "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n",
+    "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n"
+      + "HTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n",
     "GET / HTTP/1.1\nHost: x\n\n", "GET / HTTP/1.1\r\n : x\r\n\r\n", "GET / HTTP/1.1\r\nHost\r\n\r\n",
     "\u{16}\u{03}\u{01}\u{02}\u{00}\u{01}\u{00}\u{01}", "POST / HTTP/1.1\r\nContent-Length: 10\r\n\r\nabc",
     "GET / HTTP/1.1\r\n" + String(repeating: "X-A: b\r\n", count: 2_000) + "\r\n",
@@ -56,7 +59,8 @@ struct HostileTests {
     let valid = RawClient.upgradeRequest("/ws")
     let cases: [(String, String, Int)] = [
       ("Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n", "", 400), ("Host: localhost\r\n", "", 400),
-      ("Version: 13", "Version: 8", 426), ("Connection: keep-alive, Upgrade\r\n", "Connection: close\r\n", 400),
+      ("Version: 13", "Version: 8", 426),
+      ("Connection: keep-alive, Upgrade\r\n", "Connection: close\r\n", 400),
       ("GET /ws", "POST /ws", 400),
     ]
     for (old, new, status) in cases {
@@ -78,9 +82,12 @@ struct HostileTests {
     let cases: [([UInt8], UInt16?)] = [
       (RawClient.frame(2, [UInt8](repeating: 0, count: 100_001)), 1_009),
       (huge + [UInt8](repeating: 7, count: 200_000), 1_009),
-      (RawClient.frame(2, [UInt8](repeating: 0, count: 60_000), final: false)
-        + RawClient.frame(0, [UInt8](repeating: 0, count: 60_000)), 1_009),
-      (RawClient.frame(1, [0xff, 0xfe]), 1_007), (RawClient.frame(3, [1]), 1_002), (RawClient.frame(0, [1]), 1_002),
+      (
+        RawClient.frame(2, [UInt8](repeating: 0, count: 60_000), final: false)
+          + RawClient.frame(0, [UInt8](repeating: 0, count: 60_000)), 1_009
+      ),
+      (RawClient.frame(1, [0xff, 0xfe]), 1_007), (RawClient.frame(3, [1]), 1_002),
+      (RawClient.frame(0, [1]), 1_002),
       ([0xf2, 0x81, 1, 2, 3, 4, 5], 1_002), ([0x89, 0xfe, 0, 200], nil), ([0x09, 0x80, 1, 2, 3, 4], 1_002),
       (RawClient.frame(2, [1], final: false) + RawClient.frame(2, [1]), 1_002), ([0x82, 0xff, 0x80], nil),
     ]
@@ -160,11 +167,12 @@ struct HostileTests {
     var limits = WebServerLimits()
     limits.requestTimeout = .seconds(1)
     let server = try TestServer(limits: limits)
-    let clients = try ["", "GET / HTTP/1.1\r\nHost: ", "POST /body HTTP/1.1\r\nContent-Length: 9\r\n\r\nab"].map {
-      let client = try RawClient(port: server.port)
-      client.send($0)
-      return client
-    }
+    let clients = try ["", "GET / HTTP/1.1\r\nHost: ", "POST /body HTTP/1.1\r\nContent-Length: 9\r\n\r\nab"]
+      .map {
+        let client = try RawClient(port: server.port)
+        client.send($0)
+        return client
+      }
     for client in clients { #expect(client.readToEnd().isEmpty) }
   }
 }

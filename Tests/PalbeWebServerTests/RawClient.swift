@@ -15,7 +15,8 @@ final class RawClient {
     setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
     setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
     var storage = sockaddr_storage()
-    let length = palbe_address_encode(&storage, ipv6 ? 1 : 0, ipv6 ? 0 : 0x7f00_0001 << 32, ipv6 ? 1 : 0, port, 0)
+    let length = palbe_address_encode(
+      &storage, ipv6 ? 1 : 0, ipv6 ? 0 : 0x7f00_0001 << 32, ipv6 ? 1 : 0, port, 0)
     guard palbe_connect(descriptor, &storage, length) == 0 else { throw TestError.noConnection(errno) }
   }
 
@@ -75,7 +76,10 @@ final class RawClient {
     let text = String(decoding: readToEnd(), as: UTF8.self)
     guard let gap = text.firstRange(of: "\r\n\r\n") else { return (0, text, "") }
     let parts = text.split(separator: " ", maxSplits: 2)
-    return (parts.count > 1 ? Int(parts[1]) ?? 0 : 0, String(text[..<gap.lowerBound]), String(text[gap.upperBound...]))
+    return (
+      parts.count > 1 ? Int(parts[1]) ?? 0 : 0, String(text[..<gap.lowerBound]),
+      String(text[gap.upperBound...])
+    )
   }
 
   /// Upgrades; true when a 101 comes, of which not a byte too much is read.

@@ -22,7 +22,9 @@ final class SilentListener: @unchecked Sendable {
     self.port = port
     guard answersUpgrade else { return }
     var thread = pthread_t()
-    pthread_create(&thread, nil, { answerUpgrade(Int32(Int(bitPattern: $0))) }, UnsafeMutableRawPointer(bitPattern: Int(descriptor)))
+    pthread_create(
+      &thread, nil, { answerUpgrade(Int32(Int(bitPattern: $0))) },
+      UnsafeMutableRawPointer(bitPattern: Int(descriptor)))
     pthread_detach(thread)
   }
 
@@ -34,7 +36,8 @@ private func answerUpgrade(_ listener: Int32) -> UnsafeMutableRawPointer? {
   var buffer = [UInt8](repeating: 0, count: 4_096)
   let count = recv(connection, &buffer, buffer.count, 0)
   let request = String(decoding: buffer.prefix(max(0, count)), as: UTF8.self)
-  guard let line = request.split(separator: "\r\n").first(where: { $0.hasPrefix("Sec-WebSocket-Key: ") }) else {
+  guard let line = request.split(separator: "\r\n").first(where: { $0.hasPrefix("Sec-WebSocket-Key: ") })
+  else {
     return nil
   }
   let answer =

@@ -37,7 +37,8 @@ final class TestHandler: WebServerHandler {
     case "/refused":
       socket.send(text: "never sent")
       return .reject(.text("requested room does not exist", status: 404))
-    case "/token": return .reject(.text("no permission: \(request.header("authorization") ?? "none")", status: 401))
+    case "/token":
+      return .reject(.text("no permission: \(request.header("authorization") ?? "none")", status: 401))
     case "/greeting":
       socket.send(binary: [1, 2, 3])
       return .accept(Echo(socket: socket, owner: self))

@@ -19,7 +19,8 @@ struct UpgradeTests {
     #expect(server.handler.log.withLock { $0.opened } == 0)
   }
 
-  @Test("RFC 6455 §4.2: without a subprotocol the handshake is accepted, and messages of all lengths are echoed")
+  @Test(
+    "RFC 6455 §4.2: without a subprotocol the handshake is accepted, and messages of all lengths are echoed")
   func echo() async throws {
     let server = try TestServer()
     let client = try RawClient(port: server.port)

@@ -30,7 +30,8 @@ public struct Instant: Hashable, Comparable, Sendable, BitwiseCopyable {
 
   @inlinable public static func - (later: Instant, earlier: Instant) -> TimeDelta {
     let (difference, overflow) = later.nanoseconds.subtractingReportingOverflow(earlier.nanoseconds)
-    return overflow ? TimeDelta(nanoseconds: later > earlier ? .max : .min) : TimeDelta(nanoseconds: difference)
+    return overflow
+      ? TimeDelta(nanoseconds: later > earlier ? .max : .min) : TimeDelta(nanoseconds: difference)
   }
 
   @inlinable public static func += (instant: inout Instant, delta: TimeDelta) { instant = instant + delta }
@@ -46,13 +47,19 @@ public struct TimeDelta: Hashable, Comparable, Sendable, BitwiseCopyable {
   /// No time at all.
   public static let zero = TimeDelta(nanoseconds: 0)
 
-  @inlinable public static func nanoseconds(_ value: Int) -> TimeDelta { TimeDelta(nanoseconds: Int64(value)) }
+  /// A span of whole nanoseconds.
+  @inlinable public static func nanoseconds(_ value: Int) -> TimeDelta {
+    TimeDelta(nanoseconds: Int64(value))
+  }
+  /// A span of whole microseconds.
   @inlinable public static func microseconds(_ value: Int) -> TimeDelta {
     TimeDelta(nanoseconds: Int64(value) * 1_000)
   }
+  /// A span of whole milliseconds.
   @inlinable public static func milliseconds(_ value: Int) -> TimeDelta {
     TimeDelta(nanoseconds: Int64(value) * 1_000_000)
   }
+  /// A span of whole seconds.
   @inlinable public static func seconds(_ value: Int) -> TimeDelta {
     TimeDelta(nanoseconds: Int64(value) * 1_000_000_000)
   }

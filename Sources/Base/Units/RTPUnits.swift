@@ -23,6 +23,7 @@ public struct SequenceNumber: Hashable, Sendable, BitwiseCopyable {
   @inlinable public func distance(from earlier: SequenceNumber) -> Int {
     Int(Int16(bitPattern: rawValue &- earlier.rawValue))
   }
+  /// True within the half circle after `other`.
   @inlinable public func isNewer(than other: SequenceNumber) -> Bool { distance(from: other) > 0 }
 }
 

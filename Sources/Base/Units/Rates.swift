@@ -3,10 +3,12 @@ public struct DataRate: Hashable, Comparable, Sendable, BitwiseCopyable {
   /// Bits per second.
   public var bitsPerSecond: Int64
 
+  /// A rate in thousands of bits per second.
   @inlinable public init(bitsPerSecond: Int64) { self.bitsPerSecond = bitsPerSecond }
   @inlinable public static func kilobitsPerSecond(_ value: Int) -> DataRate {
     DataRate(bitsPerSecond: Int64(value) * 1_000)
   }
+  /// A rate in millions of bits per second.
   @inlinable public static func megabitsPerSecond(_ value: Int) -> DataRate {
     DataRate(bitsPerSecond: Int64(value) * 1_000_000)
   }

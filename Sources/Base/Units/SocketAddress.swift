@@ -100,9 +100,10 @@ extension SocketAddress: CustomStringConvertible {
       if part.isEmpty { return [] }
       var bytes = [UInt8]()
       for group in part.split(separator: ":", omittingEmptySubsequences: false) {
-        guard (1...4).contains(group.utf8.count), let value = UInt16(group, radix: 16), group.first != "+" else {
-          return nil
-        }
+        // The standard library reads signs: "+1" and "-0".
+        guard (1...4).contains(group.utf8.count), group.first != "+", group.first != "-",
+          let value = UInt16(group, radix: 16)
+        else { return nil }
         bytes += [UInt8(value >> 8), UInt8(truncatingIfNeeded: value)]
       }
       return bytes

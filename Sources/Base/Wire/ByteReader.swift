@@ -30,21 +30,25 @@ public struct ByteReader: ~Copyable, ~Escapable {
     return start
   }
 
+  /// One byte.
   @_lifetime(self: copy self)
   public mutating func uint8() throws(WireError) -> UInt8 { bytes[try advance(1)] }
 
+  /// Two bytes, big-endian.
   @_lifetime(self: copy self)
   public mutating func uint16() throws(WireError) -> UInt16 {
     let at = try advance(2)
     return UInt16(bytes[at]) << 8 | UInt16(bytes[at + 1])
   }
 
+  /// Three bytes, big-endian.
   @_lifetime(self: copy self)
   public mutating func uint24() throws(WireError) -> UInt32 {
     let at = try advance(3)
     return UInt32(bytes[at]) << 16 | UInt32(bytes[at + 1]) << 8 | UInt32(bytes[at + 2])
   }
 
+  /// Four bytes, big-endian.
   @_lifetime(self: copy self)
   public mutating func uint32() throws(WireError) -> UInt32 {
     let at = try advance(4)
@@ -52,6 +56,7 @@ public struct ByteReader: ~Copyable, ~Escapable {
       | UInt32(bytes[at + 3])
   }
 
+  /// Eight bytes, big-endian.
   @_lifetime(self: copy self)
   public mutating func uint64() throws(WireError) -> UInt64 {
     let high = try uint32()
@@ -83,6 +88,7 @@ public struct ByteReader: ~Copyable, ~Escapable {
     return [UInt8](bytes.extracting(at..<at + count))
   }
 
+  /// Passes over `count` bytes.
   @_lifetime(self: copy self)
   public mutating func skip(_ count: Int) throws(WireError) { _ = try advance(count) }
 

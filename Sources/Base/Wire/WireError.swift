@@ -15,5 +15,7 @@ public struct StaticField: Equatable, Sendable, ExpressibleByStringLiteral, Cust
   let name: StaticString
   public init(stringLiteral name: StaticString) { self.name = name }
   public var description: String { name.description }
-  public static func == (left: StaticField, right: StaticField) -> Bool { left.description == right.description }
+  public static func == (left: StaticField, right: StaticField) -> Bool {
+    left.description == right.description
+  }
 }

@@ -87,6 +87,14 @@ final class ClientConnection: Sendable {
 
   // MARK: Service thread
 
+  /// The caller's headers. One that would break out of its line is left out.
+  var headerLines: String {
+    options.headers.filter { field in
+      !field.name.isEmpty && field.name.utf8.allSatisfy { $0 > 32 && $0 < 127 && $0 != 58 }
+        && field.value.utf8.allSatisfy { $0 >= 32 }
+    }.map { "\($0.name): \($0.value)\r\n" }.joined()
+  }
+
   func withQueue<R: Sendable>(_ body: (inout SendQueue) -> R) -> R { shared.withLock { body(&$0.queue) } }
 
   /// The connection is gone.

@@ -16,7 +16,8 @@ func clientCallback(
     return 0
   }
   guard let link = loop.links[UInt(bitPattern: lws_get_opaque_user_data(identity))] else { return 0 }
-  return loop.handle(reason, link, identity, UnsafeRawBufferPointer(start: input, count: input == nil ? 0 : length))
+  return loop.handle(
+    reason, link, identity, UnsafeRawBufferPointer(start: input, count: input == nil ? 0 : length))
 }
 
 extension ClientLoop {
@@ -28,8 +29,11 @@ extension ClientLoop {
         guard let link = links[connection.id], let identity = link.identity else { continue }
         if connection.isAbandoned {
           palbe_lws_kill(identity)
-        } else if case .open = link.phase {
-          lws_callback_on_writable(identity)
+        } else {
+          switch link.phase {
+          case .open, .native: lws_callback_on_writable(identity)
+          case .upgrading, .closing, .ended: break
+          }
         }
       }
     }
@@ -39,17 +43,24 @@ extension ClientLoop {
     guard !connection.isAbandoned else { return connection.end(.abnormal) }
     let link = ClientLink(connection)
     links[connection.id] = link
-    let identity = palbe_lws_connect(
-      context, connection.url.host, Int32(connection.url.port), connection.url.isSecure ? 1 : 0, "palbe-client",
-      UnsafeMutableRawPointer(bitPattern: connection.id))
+    let url = connection.url
+    let number = UnsafeMutableRawPointer(bitPattern: connection.id)
+    let identity =
+      url.isSecure
+      ? palbe_lws_connect(context, url.host, Int32(url.port), "/", url.authority, "palbe-client", number)
+      : palbe_lws_connect(context, url.host, Int32(url.port), nil, nil, "palbe-client", number)
     // The call itself may have failed the connection and called back.
     guard links[connection.id] != nil else { return }
     if let identity { link.identity = identity } else { finish(link, failure: "no connection") }
   }
 
   func handle(
-    _ reason: lws_callback_reasons, _ link: ClientLink, _ identity: OpaquePointer, _ input: UnsafeRawBufferPointer
+    _ reason: lws_callback_reasons, _ link: ClientLink, _ identity: OpaquePointer,
+    _ input: UnsafeRawBufferPointer
   ) -> Int32 {
+    if link.connection.url.isSecure, let result = handleNative(reason, link, identity, input) {
+      return result
+    }
     switch reason {
     case LWS_CALLBACK_CLIENT_CONNECTION_ERROR:
       finish(link, failure: input.isEmpty ? "no connection" : String(decoding: input, as: UTF8.self))
@@ -68,13 +79,14 @@ extension ClientLoop {
   }
 
   /// The connection is gone, or never was.
-  private func finish(_ link: ClientLink, failure: String) {
+  func finish(_ link: ClientLink, failure: String) {
     links[link.connection.id] = nil
     if case .upgrading(let reader) = link.phase {
       if !link.hasBegun {
         link.connection.settle(.failure(.unreachable(failure)))
       } else if case .refused(let status, let body) = reader.finish() {
-        link.connection.settle(.failure(.refused(status: status, body: String(decoding: body, as: UTF8.self))))
+        link.connection.settle(
+          .failure(.refused(status: status, body: String(decoding: body, as: UTF8.self))))
       } else {
         link.connection.settle(.failure(.malformedAnswer))
       }
@@ -96,12 +108,7 @@ extension ClientLoop {
     let url = link.connection.url
     var head = "GET \(url.target) HTTP/1.1\r\nHost: \(url.authority)\r\nUpgrade: websocket\r\n"
     head += "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: \(key)\r\n"
-    for field in link.connection.options.headers
-    where !field.name.isEmpty && field.name.utf8.allSatisfy({ $0 > 32 && $0 < 127 && $0 != 58 })
-      && field.value.utf8.allSatisfy({ $0 >= 32 })
-    {
-      head += "\(field.name): \(field.value)\r\n"
-    }
+    head += link.connection.headerLines
     link.urgent.append(Array((head + "\r\n").utf8))
     lws_callback_on_writable(identity)
   }
@@ -116,7 +123,8 @@ extension ClientLoop {
   }
 
   private func upgrade(
-    _ link: ClientLink, _ identity: OpaquePointer, _ reader: UpgradeResponseReader, _ input: UnsafeRawBufferPointer
+    _ link: ClientLink, _ identity: OpaquePointer, _ reader: UpgradeResponseReader,
+    _ input: UnsafeRawBufferPointer
   ) -> Int32 {
     var reader = reader
     let outcome = reader.append(input)
@@ -153,7 +161,7 @@ extension ClientLoop {
     link.lastHeard = lws_now_usecs()
     switch link.phase {
     case .upgrading(let reader): return upgrade(link, identity, reader, input)
-    case .ended: return 0
+    case .ended, .native: return 0
     case .open(var reader):
       link.phase = .ended
       reader.append(input)
@@ -245,7 +253,7 @@ extension ClientLoop {
 
   // MARK: Liveness
 
-  private func schedule(_ link: ClientLink, _ identity: OpaquePointer) {
+  func schedule(_ link: ClientLink, _ identity: OpaquePointer) {
     lws_set_timer_usecs(identity, max(1_000, link.connection.options.pingInterval.wholeMicroseconds))
   }
 

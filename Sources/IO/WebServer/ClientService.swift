@@ -5,8 +5,10 @@ import Synchronization
 
 /// The thread that all client connections with the same trust share. It lives as long as the process.
 ///
-/// The library makes the TCP or TLS connection; HTTP and frames above it are ours, because the library does not hand
-/// out the body of a refused upgrade.
+/// Of a ws connection the library makes the TCP part only; HTTP and frames above it are ours, because the
+/// library does not hand out the body of a refused upgrade. Its raw connections know no TLS, so a wss
+/// connection
+/// is wholly its own.
 final class ClientService: Sendable {
   enum Command: Sendable {
     case connect(ClientConnection)
@@ -14,7 +16,8 @@ final class ClientService: Sendable {
     case flush(ClientConnection)
   }
 
-  /// Which certificate authorities a service trusts; TLS costs a start-up that plain connections do not pay.
+  /// Which certificate authorities a service trusts; TLS costs a start-up that plain connections do not
+  /// pay.
   private enum Trust: Hashable { case none, system, file(String) }
   private static let services = Mutex<[Trust: ClientService]>([:])
   private static let serviceLimit = 16
@@ -45,7 +48,9 @@ final class ClientService: Sendable {
     info.uid = -1
     info.fd_limit_per_thread = 4_096
     info.count_threads = 1
-    info.pt_serv_buf_size = 16_384
+    // The library reads the headers of a wss answer into its table, and writes the request into its buffer.
+    info.max_http_header_data = 40_960
+    info.pt_serv_buf_size = trust == .none ? 16_384 : 98_304
     let created: OpaquePointer?
     switch trust {
     case .none: created = lws_create_context(&info)
@@ -108,6 +113,8 @@ final class ClientLink {
     case open(WebSocketFrameReader)
     /// Our close frame is sent: only the peer's is waited for.
     case closing(WebSocketFrameReader)
+    /// A WebSocket of the library's own, over TLS; the message whose fragments are on their way.
+    case native([UInt8])
     /// What comes is not read any more.
     case ended
   }
@@ -119,6 +126,8 @@ final class ClientLink {
   /// Frames that go before queued messages: the request, pongs, a close frame.
   var urgent: [[UInt8]] = []
   var closesAfterUrgent = false
+  /// A ping of a `native` connection is due.
+  var owesPing = false
   /// The connection stands and the request is on its way.
   var hasBegun = false
   var closure: WebSocketClosure?

@@ -66,7 +66,9 @@ public struct HTTPResponse: Sendable {
   }
 
   /// An answer of plain text.
-  public static func text(_ text: String, status: Int = 200, headers: [HTTPRequest.Field] = []) -> HTTPResponse {
+  public static func text(_ text: String, status: Int = 200, headers: [HTTPRequest.Field] = [])
+    -> HTTPResponse
+  {
     HTTPResponse(
       status: status, headers: [.init("content-type", "text/plain; charset=utf-8")] + headers,
       body: Array(text.utf8))

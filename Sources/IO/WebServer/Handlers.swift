@@ -3,7 +3,8 @@ public protocol WebServerHandler: Sendable {
   /// Answers a plain request, its body complete.
   func respond(to request: HTTPRequest) -> HTTPResponse
 
-  /// Decides on a request to become a WebSocket, before anything is answered. `socket` may be kept: what is sent
+  /// Decides on a request to become a WebSocket, before anything is answered. `socket` may be kept: what is
+  /// sent
   /// to it now goes out right after the acceptance, and is dropped with a rejection.
   func upgrade(_ request: HTTPRequest, socket: WebSocket) -> UpgradeDecision
 }
@@ -30,7 +31,8 @@ public protocol WebSocketHandler: Sendable {
 
 /// How a WebSocket ended.
 public struct WebSocketClosure: Hashable, Sendable {
-  /// The peer's status code (RFC 6455 §7.4); 1005 when its close frame had none, 1006 when there was no close frame.
+  /// The peer's status code (RFC 6455 §7.4); 1005 when its close frame had none, 1006 when there was no
+  /// close frame.
   public var code: UInt16
   /// The peer's reason.
   public var reason: String

@@ -43,7 +43,8 @@ struct RequestReader {
     var index: Int32 = 0
     while true {
       let length = Int(lws_hdr_fragment_length(identity, WSI_TOKEN_HTTP_URI_ARGS, index))
-      // An empty item ("a=1&&b=2") has length 0 as the end has; the count of fragments is bounded by the library.
+      // An empty item ("a=1&&b=2") has length 0 as the end has; the count of fragments is bounded by the
+      // library.
       let item = text(capacity: length + 1) {
         lws_hdr_copy_fragment(identity, $0, $1, WSI_TOKEN_HTTP_URI_ARGS, index)
       }
@@ -64,7 +65,9 @@ struct RequestReader {
     var fields: [HTTPRequest.Field] = []
     for index in 0..<Int32(WSI_TOKEN_COUNT.rawValue) {
       let token = lws_token_indexes(UInt32(index))
-      guard lws_hdr_total_length(identity, token) > 0, let raw = palbe_lws_header_name(index) else { continue }
+      guard lws_hdr_total_length(identity, token) > 0, let raw = palbe_lws_header_name(index) else {
+        continue
+      }
       var name = String(cString: raw)
       guard name.count > 1, name.removeLast() == ":", name.first != ":" else { continue }
       fields.append(.init(name, value(token)))

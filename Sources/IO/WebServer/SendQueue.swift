@@ -1,4 +1,5 @@
-/// Messages on their way out, bounded in bytes. A queue that overflows never sends again: its peer is too slow.
+/// Messages on their way out, bounded in bytes. A queue that overflows never sends again: its peer is too
+/// slow.
 struct SendQueue: Sendable {
   /// What the owner of a connection has to do after a change.
   enum Outcome { case queued, ignored, overflowed }

@@ -117,7 +117,8 @@ private func serverCallback(
 
 extension ServerService {
   func handle(
-    _ reason: lws_callback_reasons, _ identity: OpaquePointer, _ input: UnsafeMutableRawPointer?, _ length: Int
+    _ reason: lws_callback_reasons, _ identity: OpaquePointer, _ input: UnsafeMutableRawPointer?,
+    _ length: Int
   ) -> Int32 {
     switch reason {
     case LWS_CALLBACK_EVENT_WAIT_CANCELLED:
@@ -179,7 +180,8 @@ extension ServerService {
       return refuse(identity, 411, "a body needs a content-length")
     }
     if let text = request.header("content-length") {
-      guard text.utf8.count <= 18, text.utf8.allSatisfy({ $0 >= 48 && $0 <= 57 }), let count = Int(text) else {
+      guard text.utf8.count <= 18, text.utf8.allSatisfy({ $0 >= 48 && $0 <= 57 }), let count = Int(text)
+      else {
         return refuse(identity, 400, "malformed content-length")
       }
       guard count <= limits.requestBodyByteCount else { return refuse(identity, 413, "the body is too long") }
@@ -201,7 +203,8 @@ extension ServerService {
     return 0
   }
 
-  private func answer(_ identity: OpaquePointer, _ request: HTTPRequest, omittingBody: Bool = false) -> Int32 {
+  private func answer(_ identity: OpaquePointer, _ request: HTTPRequest, omittingBody: Bool = false) -> Int32
+  {
     write(identity, handler.respond(to: request), omittingBody: omittingBody)
   }
 
@@ -210,7 +213,8 @@ extension ServerService {
   }
 
   /// Writes an answer; the library sends what the socket does not take at once, then closes.
-  private func write(_ identity: OpaquePointer, _ response: HTTPResponse, omittingBody: Bool = false) -> Int32 {
+  private func write(_ identity: OpaquePointer, _ response: HTTPResponse, omittingBody: Bool = false) -> Int32
+  {
     _ = writeBytes(identity, response.serialized(omittingBody: omittingBody), LWS_WRITE_HTTP_HEADERS)
     return -1
   }

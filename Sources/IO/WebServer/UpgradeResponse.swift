@@ -23,6 +23,7 @@
     func field(_ name: String) -> String? { fields.first { $0.name == name }?.value }
   }
 
+  /// Nothing read yet.
   @_spi(Testing) public init() {}
 
   /// Takes bytes; nil while more are needed.
@@ -39,7 +40,8 @@
     }
     guard let head else { return nil }
     if head.status == 101 {
-      guard head.field("upgrade")?.lowercased() == "websocket", let accept = head.field("sec-websocket-accept")
+      guard head.field("upgrade")?.lowercased() == "websocket",
+        let accept = head.field("sec-websocket-accept")
       else { return .malformed }
       return .upgraded(accept: accept, rest: Array(bytes[head.end...]))
     }
@@ -80,8 +82,10 @@
   }
 
   private static func parse(_ head: ArraySlice<UInt8>, end: Int) -> Head? {
-    var lines = String(decoding: head, as: UTF8.self).split(separator: "\r\n", omittingEmptySubsequences: false)
-      .makeIterator()
+    var lines = String(decoding: head, as: UTF8.self).split(
+      separator: "\r\n", omittingEmptySubsequences: false
+    )
+    .makeIterator()
     guard let statusLine = lines.next() else { return nil }
     let parts = statusLine.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: false)
     guard parts.count >= 2, parts[0] == "HTTP/1.1" || parts[0] == "HTTP/1.0", parts[1].utf8.count == 3,

@@ -6,7 +6,8 @@ import Synchronization
 public enum WebLibrary {
   private static let sink = Mutex<(@Sendable (String) -> Void)?>(nil)
 
-  /// Hands warnings and errors of the library to `handler`, from its service threads; nil, the default, drops them.
+  /// Hands warnings and errors of the library to `handler`, from its service threads; nil, the default,
+  /// drops them.
   /// Nothing is ever written to the standard streams.
   public static func setLogHandler(_ handler: (@Sendable (String) -> Void)?) {
     initialize()
@@ -29,7 +30,8 @@ public enum WebLibrary {
 
 /// A context of the library, shared by the threads that wake it and the one that serves it.
 ///
-/// Only `wake` may be called from another thread; it does nothing once the serving thread has taken the context away
+/// Only `wake` may be called from another thread; it does nothing once the serving thread has taken the
+/// context away
 /// to destroy it.
 final class ServiceContext: Sendable {
   private struct Pointer: @unchecked Sendable { var raw: OpaquePointer? }
@@ -47,9 +49,10 @@ final class ServiceContext: Sendable {
 }
 
 /// The library's one entry point.
-typealias ServiceCallback = @convention(c) (
-  OpaquePointer?, lws_callback_reasons, UnsafeMutableRawPointer?, UnsafeMutableRawPointer?, Int
-) -> Int32
+typealias ServiceCallback =
+  @convention(c) (
+    OpaquePointer?, lws_callback_reasons, UnsafeMutableRawPointer?, UnsafeMutableRawPointer?, Int
+  ) -> Int32
 
 /// A C array of protocols and its names, kept as long as a context.
 final class ProtocolTable: @unchecked Sendable {

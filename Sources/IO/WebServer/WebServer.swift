@@ -99,7 +99,8 @@ public final class WebServer: Sendable {
 
   deinit { stop() }
 
-  /// Sends WebSockets a close frame (1001), ends all connections and the thread. Returns when that is done, within a
+  /// Sends WebSockets a close frame (1001), ends all connections and the thread. Returns when that is done,
+  /// within a
   /// second; from a handler it only begins.
   public func stop() {
     link.isStopping.store(true, ordering: .releasing)

@@ -17,7 +17,8 @@ public final class WebSocket: Sendable {
   }
 
   /// Queues a binary message.
-  /// - Returns: false when the socket is closing or gone, or when the queue's limit is passed: the peer is then too
+  /// - Returns: false when the socket is closing or gone, or when the queue's limit is passed: the peer is
+  /// then too
   ///   slow and its connection is ended.
   @discardableResult
   public func send(binary bytes: [UInt8]) -> Bool { send(.binary(bytes)) }
@@ -33,7 +34,8 @@ public final class WebSocket: Sendable {
   }
 
   /// Sends what is queued, then a close frame, then ends. Only the first call counts.
-  /// - Parameter code: 1000 (normal), 1001 (going away), 1008 (policy), 1011 (internal error), or 3000 to 4999.
+  /// - Parameter code: 1000 (normal), 1001 (going away), 1008 (policy), 1011 (internal error), or 3000 to
+  /// 4999.
   /// - Parameter reason: at most 123 bytes of UTF-8; what is longer is cut.
   public func close(code: UInt16 = 1_000, reason: String = "") {
     let outcome = queue.withLock { $0.requestClose(.init(code: code, reason: reason)) }

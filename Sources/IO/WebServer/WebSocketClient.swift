@@ -5,7 +5,9 @@ import Synchronization
 public enum WebSocketClientError: Error, Hashable, Sendable, CustomStringConvertible {
   /// Not a ws:// or wss:// address.
   case malformedURL
-  /// The server answered the upgrade with an HTTP status: 401, 404 and so on, and its text (at most 64 KiB).
+  /// The server answered the upgrade with an HTTP status: 401, 404 and so on, and its text (at most 64 KiB;
+  /// empty
+  /// over TLS, where the library below keeps it).
   case refused(status: Int, body: String)
   /// No connection, with the library's words: an unknown name, a closed port, a failed TLS handshake.
   case unreachable(String)
@@ -36,7 +38,8 @@ public enum WebSocketClientError: Error, Hashable, Sendable, CustomStringConvert
 ///     for await message in socket.messages { … }     // ends when the socket does
 ///     print(socket.closure)
 ///
-/// All clients of a process share a service thread, so connecting is cheap; a slow name lookup of one delays the others.
+/// All clients of a process share a service thread, so connecting is cheap; a slow name lookup of one
+/// delays the others.
 public final class WebSocketClient: Sendable {
   /// How to connect and what to allow.
   public struct Options: Sendable {
@@ -62,7 +65,8 @@ public final class WebSocketClient: Sendable {
   }
 
   private let connection: ClientConnection
-  /// What comes, in order, for one consumer; ends with the socket. Empty when a handler was given to `connect`.
+  /// What comes, in order, for one consumer; ends with the socket. Empty when a handler was given to
+  /// `connect`.
   public let messages: AsyncStream<WebSocketMessage>
 
   private init(connection: ClientConnection, messages: AsyncStream<WebSocketMessage>) {
@@ -115,7 +119,8 @@ public final class WebSocketClient: Sendable {
   }
 
   /// Queues a binary message.
-  /// - Returns: false when the socket is closing or gone, or when the queue's limit is passed: the socket then ends.
+  /// - Returns: false when the socket is closing or gone, or when the queue's limit is passed: the socket
+  /// then ends.
   @discardableResult
   public func send(binary bytes: [UInt8]) -> Bool { connection.send(.binary(bytes)) }
 
@@ -123,7 +128,8 @@ public final class WebSocketClient: Sendable {
   @discardableResult
   public func send(text: String) -> Bool { connection.send(.text(text)) }
 
-  /// Sends what is queued, then a close frame; the socket ends when the server answers, at the latest after two
+  /// Sends what is queued, then a close frame; the socket ends when the server answers, at the latest after
+  /// two
   /// seconds. Only the first call counts. A client that is dropped without a close stays connected.
   public func close(code: UInt16 = 1_000, reason: String = "") {
     connection.close(.init(code: code, reason: reason))

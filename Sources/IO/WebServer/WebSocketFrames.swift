@@ -1,6 +1,7 @@
 /// The frames of RFC 6455 §5 as a client reads and writes them. Pure: bytes in, messages out.
 ///
-/// Overview: `append` takes bytes as the network cuts them; `next` gives whole messages and control frames. Memory is
+/// Overview: `append` takes bytes as the network cuts them; `next` gives whole messages and control frames.
+/// Memory is
 /// bounded by the message limit plus what one read brings, whatever lengths the peer claims.
 @_spi(Testing) public struct WebSocketFrameReader: Sendable {
   /// What was read.
@@ -42,6 +43,7 @@
   /// The opcode of the message whose fragments are on their way.
   private var fragmented: UInt8?
 
+  /// - Parameter messageByteLimit: of a message, its fragments together.
   @_spi(Testing) public init(messageByteLimit: Int) { self.messageByteLimit = messageByteLimit }
 
   /// Takes bytes. Call `next` until nil after each call: what is not read stays.

@@ -13,7 +13,8 @@ struct WebSocketURL: Hashable, Sendable {
     return port == (isSecure ? 443 : 80) ? name : "\(name):\(port)"
   }
 
-  /// Nil for another scheme, a missing host, user information, a bad port, or characters no request line may hold.
+  /// Nil for another scheme, a missing host, user information, a bad port, or characters no request line
+  /// may hold.
   init?(_ text: String) {
     guard text.utf8.allSatisfy({ $0 > 32 && $0 < 127 }) else { return nil }
     let rest: Substring

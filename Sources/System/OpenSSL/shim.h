@@ -13,3 +13,5 @@
 #include <openssl/rand.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
+
+#include "digests.h"

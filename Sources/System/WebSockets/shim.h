@@ -29,18 +29,20 @@ static inline const char *palbe_lws_header_name(int token) {
   return (const char *)lws_token_to_string((enum lws_token_indexes)token);
 }
 
-// Starts a TCP or TLS connection whose bytes the library leaves alone.
-static inline struct lws *palbe_lws_connect(struct lws_context *context, const char *host, int port, int tls,
-                                            const char *protocol, void *identity) {
+// Starts a TCP connection whose bytes the library leaves alone (`target` NULL), or a WebSocket over TLS.
+static inline struct lws *palbe_lws_connect(struct lws_context *context, const char *host, int port,
+                                            const char *target, const char *authority, const char *protocol,
+                                            void *identity) {
   struct lws_client_connect_info info;
   memset(&info, 0, sizeof info);
   info.context = context;
   info.address = host;
-  info.host = host;
   info.port = port;
-  info.path = "/";
-  info.method = "RAW";
-  info.ssl_connection = tls ? LCCSCF_USE_SSL : 0;
+  info.host = target ? authority : host;
+  info.path = target ? target : "/";
+  info.method = target ? NULL : "RAW";
+  info.ssl_connection = target ? LCCSCF_USE_SSL : 0;
+  info.ietf_version_or_minus_one = -1;
   info.local_protocol_name = protocol;
   info.opaque_user_data = identity;
   return lws_client_connect_via_info(&info);

@@ -5,7 +5,8 @@ public enum Vectors {
   /// `PALBE_VECTORS`, else `../shared/vectors` beside the project; nil where neither exists.
   public static let directory: URL? = {
     let environment = ProcessInfo.processInfo.environment["PALBE_VECTORS"]
-    let url = environment.map { URL(fileURLWithPath: $0, isDirectory: true) }
+    let url =
+      environment.map { URL(fileURLWithPath: $0, isDirectory: true) }
       ?? projectRoot.deletingLastPathComponent().appendingPathComponent("shared/vectors", isDirectory: true)
     return FileManager.default.fileExists(atPath: url.path) ? url : nil
   }()

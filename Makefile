@@ -1,0 +1,39 @@
+# make demo places an encrypted call; make test runs every test. Both set up what they need and ask nothing.
+SECONDS_OF_CALL ?= 10
+.PHONY: demo test bench lint format fuzz docs setup build clean
+
+demo: setup
+	@swift build -c release --product palbe-sfu
+	@swift build -c release --product palbe-call
+	@.build/release/palbe-call demo --seconds $(SECONDS_OF_CALL) $(ARGS)
+
+test: setup
+	@swift build --build-tests
+	@swift test --skip-build $(ARGS)
+	@scripts/test-real-clients
+
+bench: setup
+	@swift build -c release --product palbe-bench
+	@.build/release/palbe-bench frames $(ARGS)
+
+lint:
+	@swift format lint --strict --recursive --parallel Package.swift Sources Tests bench
+	@scripts/check
+
+format:
+	@swift format --in-place --recursive --parallel Package.swift Sources Tests bench
+
+fuzz: setup
+	@scripts/fuzz $(ARGS)
+
+docs: setup
+	@scripts/docs
+
+setup:
+	@scripts/setup
+
+build: setup
+	@swift build -c release
+
+clean:
+	@rm -rf .build out Tests/Fuzz/.build

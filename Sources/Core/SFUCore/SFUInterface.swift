@@ -1,0 +1,105 @@
+public import PalbeLiveKit
+public import PalbeUnits
+
+/// One signaling WebSocket. The shell numbers them; a number is never reused in a process.
+public struct ConnectionID: Hashable, Sendable {
+  public var rawValue: UInt64
+  public init(_ rawValue: UInt64) { self.rawValue = rawValue }
+}
+
+/// What an access token allows (LiveKit's `video` grant), already verified by the shell.
+public struct AccessGrant: Sendable, Equatable {
+  public var room: String
+  /// 1 to 256 bytes of UTF-8.
+  public var identity: String
+  public var name = ""
+  public var metadata = ""
+  public var attributes: [String: String] = [:]
+  public var canPublish = true
+  public var canSubscribe = true
+  public var canPublishData = true
+  public var canUpdateOwnMetadata = false
+  /// Lower-case LiveKit source names; empty means every source.
+  public var canPublishSources: [String] = []
+  /// A hidden participant is announced to nobody.
+  public var hidden = false
+
+  public init(room: String, identity: String) {
+    self.room = room
+    self.identity = identity
+  }
+}
+
+/// A participant that the shell let in: the WebSocket is accepted, nothing was sent on it yet.
+public struct JoinDetails: Sendable {
+  public var grant: AccessGrant
+  /// The decoded `join_request` of `/rtc/v1`.
+  public var request: LiveKit.JoinRequest
+  public init(grant: AccessGrant, request: LiveKit.JoinRequest) {
+    self.grant = grant
+    self.request = request
+  }
+}
+
+/// What the shell tells a worker.
+public enum SFUInput: Sendable {
+  case join(ConnectionID, JoinDetails)
+  /// One binary WebSocket message, not decoded yet.
+  case signal(ConnectionID, [UInt8])
+  /// The WebSocket is gone.
+  case closed(ConnectionID)
+  /// Tell every participant to leave (SERVER_SHUTDOWN) and close.
+  case shutDown
+}
+
+/// What a worker asks of the shell.
+public enum SFUEvent: Sendable {
+  /// Send one binary WebSocket message.
+  case send(ConnectionID, [UInt8])
+  /// Close the WebSocket after what was sent before.
+  case close(ConnectionID)
+  /// Something an operator would want in the log; never a secret.
+  case log(SFULogRecord)
+}
+
+/// A log line without secrets: ids, counts and reasons.
+public struct SFULogRecord: Sendable, Equatable {
+  /// How much an operator should care.
+  public enum Level: String, Sendable { case debug, info, warning }
+  public var level: Level
+  /// A short sentence in the field's words, such as "participant joined".
+  public var message: String
+  /// Names and values, in order.
+  public var fields: [(name: String, value: String)]
+  public init(_ level: Level, _ message: String, _ fields: [(name: String, value: String)] = []) {
+    self.level = level
+    self.message = message
+    self.fields = fields
+  }
+  public static func == (left: SFULogRecord, right: SFULogRecord) -> Bool {
+    left.level == right.level && left.message == right.message
+      && left.fields.elementsEqual(right.fields) { $0.name == $1.name && $0.value == $1.value }
+  }
+}
+
+/// How a worker behaves.
+public struct SFUConfiguration: Sendable {
+  /// The host candidates that answers carry: this worker's UDP socket, one per local address.
+  public var candidates: [SocketAddress]
+  /// Shown to clients as the server's version.
+  public var serverVersion = "1.0.0"
+  /// Seconds between a client's pings, and after how many without one it is dropped.
+  public var pingInterval = TimeDelta.seconds(5)
+  public var pingTimeout = TimeDelta.seconds(15)
+  /// A participant whose transport is not up this long after its join is removed.
+  public var connectTimeout = TimeDelta.seconds(60)
+  /// Key-frame requests to one publisher's track are at least this far apart.
+  public var keyFrameRequestInterval = TimeDelta.milliseconds(500)
+  /// Bounds, so that a peer cannot make the worker allocate without end.
+  public var maxRooms = 10_000
+  public var maxParticipantsPerRoom = 1_000
+  public var maxTracksPerParticipant = 32
+  public var maxPendingTracks = 20
+
+  public init(candidates: [SocketAddress]) { self.candidates = candidates }
+}

@@ -1,0 +1,134 @@
+/// An option of a command: `--name VALUE`, or a flag when it takes no value.
+public struct Option: Sendable {
+  /// With its dashes: `--port`.
+  public var name: String
+  /// What stands for the value in help, such as `N`; nil for a flag.
+  public var placeholder: String?
+  /// One line for help.
+  public var help: String
+  /// Used when the option is absent.
+  public var defaultValue: String?
+  /// True when it may be given more than once.
+  public var isRepeatable: Bool
+
+  /// An option with a value.
+  public static func value(
+    _ name: String, _ placeholder: String, _ help: String, default defaultValue: String? = nil,
+    repeatable: Bool = false
+  ) -> Option {
+    Option(
+      name: name, placeholder: placeholder, help: help, defaultValue: defaultValue, isRepeatable: repeatable)
+  }
+
+  /// An option without a value.
+  public static func flag(_ name: String, _ help: String) -> Option {
+    Option(name: name, placeholder: nil, help: help, defaultValue: nil, isRepeatable: false)
+  }
+}
+
+/// A misuse of a command line; its description is the one line a person needs.
+public struct ArgumentError: Error, Equatable, CustomStringConvertible {
+  public var description: String
+  public init(_ description: String) { self.description = description }
+}
+
+/// A command of a tool, such as `palbe-sfu serve`.
+public struct Command: Sendable {
+  /// The word that selects it.
+  public var name: String
+  /// One line for help.
+  public var summary: String
+  public var options: [Option]
+  /// Whole command lines that work, for help.
+  public var examples: [String]
+
+  public init(name: String, summary: String, options: [Option], examples: [String]) {
+    self.name = name
+    self.summary = summary
+    self.options = options
+    self.examples = examples
+  }
+
+  /// Reads `--name VALUE` and `--name=VALUE`; everything else is refused.
+  public func parse(_ arguments: some Collection<String>) throws(ArgumentError) -> ParsedArguments {
+    var values: [String: [String]] = [:]
+    var rest = Array(arguments)[...]
+    while let argument = rest.popFirst() {
+      guard argument.hasPrefix("--") else {
+        throw ArgumentError("unexpected argument '\(argument)'; options start with --")
+      }
+      let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+      let name = String(parts[0])
+      guard let option = options.first(where: { $0.name == name }) else {
+        throw ArgumentError("unknown option '\(name)'" + suggestion(for: name))
+      }
+      if values[name] != nil, !option.isRepeatable { throw ArgumentError("option '\(name)' is given twice") }
+      guard let placeholder = option.placeholder else {
+        guard parts.count == 1 else { throw ArgumentError("option '\(name)' takes no value") }
+        values[name] = [""]
+        continue
+      }
+      guard let value = parts.count == 2 ? String(parts[1]) : rest.popFirst() else {
+        throw ArgumentError("option '\(name)' needs a value: \(name) \(placeholder)")
+      }
+      values[name, default: []].append(value)
+    }
+    return ParsedArguments(command: self, values: values)
+  }
+
+  private func suggestion(for name: String) -> String {
+    let nearest = options.map { ($0.name, editDistance($0.name, name)) }.min { $0.1 < $1.1 }
+    guard let nearest, nearest.1 <= 3 else { return "; see --help" }
+    return "; did you mean '\(nearest.0)'?"
+  }
+}
+
+/// How many letters two words differ by (Levenshtein).
+func editDistance(_ left: String, _ right: String) -> Int {
+  let right = Array(right)
+  var row = Array(0...right.count)
+  for (i, letter) in left.enumerated() {
+    var diagonal = row[0]
+    row[0] = i + 1
+    for j in right.indices {
+      let cost = letter == right[j] ? diagonal : diagonal + 1
+      diagonal = row[j + 1]
+      row[j + 1] = min(cost, diagonal + 1, row[j] + 1)
+    }
+  }
+  return row[right.count]
+}
+
+/// The options of one call.
+public struct ParsedArguments: Sendable {
+  let command: Command
+  let values: [String: [String]]
+
+  /// True when the option was given.
+  public func has(_ name: String) -> Bool { values[name] != nil }
+
+  /// The option's value or its default; nil when it has neither.
+  public func string(_ name: String) -> String? {
+    values[name]?.last ?? command.options.first { $0.name == name }?.defaultValue
+  }
+
+  /// Every value of a repeatable option.
+  public func strings(_ name: String) -> [String] { values[name] ?? [] }
+
+  /// The value of an option that must be there.
+  public func required(_ name: String) throws(ArgumentError) -> String {
+    guard let value = string(name) else { throw ArgumentError("option '\(name)' is missing; see --help") }
+    return value
+  }
+
+  /// A whole number within `range`; nil when absent and without a default.
+  public func integer(_ name: String, in range: ClosedRange<Int>) throws(ArgumentError) -> Int? {
+    guard let text = string(name) else { return nil }
+    guard let value = Int(text), range.contains(value) else {
+      throw ArgumentError(
+        "option '\(name)' is '\(text)'; expected a whole number from \(range.lowerBound) to \(range.upperBound)"
+      )
+    }
+    return value
+  }
+}

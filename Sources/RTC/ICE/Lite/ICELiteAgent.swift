@@ -1,0 +1,133 @@
+import PalbeUnits
+import PalbeWire
+
+/// What a lite agent wants done about a datagram.
+public enum ICELiteAction: Equatable, Sendable {
+  /// Send the bytes back to where the datagram came from.
+  case respond([UInt8])
+  /// Send the bytes back, and send media there from now on: the peer chose this address.
+  case respondAndSelect([UInt8], SocketAddress)
+  /// Do nothing.
+  case ignored(ICEIgnoreReason)
+}
+
+/// The ICE agent of a server with a public address (RFC 8445 §2.5): it answers checks and sends none.
+///
+/// Overview: it is always the controlled one. A check that carries our password proves that the peer sits at
+/// the check's source; the peer's USE-CANDIDATE selects that source. Until the peer has nominated, the first
+/// proven source is selected, so that the DTLS handshake need not wait for a nomination. The last nomination
+/// wins, which follows a client from one network (or NAT mapping) to the next.
+///
+/// Consent (RFC 7675) is the peer's to refresh: it checks every 5 s, and 30 s without a proven check mean that
+/// nobody is there (`isExpired`). An address that was never proven gets nothing but STUN, see `isProven`.
+///
+/// Departure from RFC 8445 §7.3 and RFC 8489 §9.1.3: a request without our fragment or password is dropped, not
+/// answered with 400 or 401, so that a forged source cannot make the server send.
+public struct ICELiteAgent: Sendable {
+  /// Time without a proven check after which consent is gone (RFC 7675 §5.1).
+  public static let consentTimeout = TimeDelta.seconds(30)
+  /// Proven sources that are remembered.
+  private static let provenLimit = 8
+
+  private struct Proven {
+    var address: SocketAddress
+    var at: Instant
+  }
+
+  /// What is in the SDP now.
+  public private(set) var local: ICECredentials
+  /// What was in it before a restart; good until a check arrives under the new ones.
+  private var previous: ICECredentials?
+  /// Where to send media; nil until a first check was proven.
+  public private(set) var selectedRemote: SocketAddress?
+  /// True once the peer nominated `selectedRemote` under the present credentials.
+  public private(set) var isNominated = false
+  /// When the last check with our password arrived.
+  public private(set) var lastAuthenticatedCheck: Instant?
+  private var proven: [Proven] = []
+
+  /// An agent that nobody has checked yet. The peer's credentials are not needed to answer it.
+  public init(local: ICECredentials) {
+    self.local = local
+  }
+
+  /// The fragment by which a server finds the agent that a request is for; nil when it is no readable request.
+  public static func localUsernameFragment(of datagram: Span<UInt8>) -> String? {
+    guard STUNMessage.isSTUN(datagram), let message = try? STUNMessage.parse(datagram),
+      message.messageClass == .request, let fragment = message.receiverFragment
+    else { return nil }
+    return String(decoding: fragment, as: UTF8.self)
+  }
+
+  /// Takes one datagram that is STUN by its first byte.
+  public mutating func handle(
+    _ datagram: Span<UInt8>, from remote: SocketAddress, at now: Instant
+  ) -> ICELiteAction {
+    let request: STUNMessage
+    do { request = try STUNMessage.parse(datagram) } catch { return .ignored(.notSTUN(error)) }
+    guard request.method == STUNMessage.binding else { return .ignored(.otherMethod(request.method)) }
+    switch request.messageClass {
+    case .request: break
+    case .indication: return .ignored(.indication)
+    case .success, .failure: return .ignored(.unknownTransaction)
+    }
+    let isCurrent = request.isFor(local)
+    guard isCurrent || previous.map(request.isFor) ?? false else { return .ignored(.otherAgent) }
+    let key = (isCurrent ? local : previous ?? local).integrityKey
+    guard request.isAuthentic(in: datagram, key: key) else { return .ignored(.unauthenticated) }
+
+    guard request.notUnderstood.isEmpty else { return .respond(request.failure(.unknownAttribute, key: key)) }
+    if case .controlled = request.role {
+      // We never control; the peer takes the role over on this answer (RFC 8445 §7.3.1.1).
+      return .respond(request.failure(.roleConflict, key: key))
+    }
+    prove(remote, at: now)
+    let response = request.success(from: remote, key: key)
+    guard isCurrent else { return .respond(response) }
+    // A restart keeps the old address until the peer nominates anew (RFC 8445 §9).
+    guard request.useCandidate || selectedRemote == nil else { return .respond(response) }
+    if request.useCandidate {
+      isNominated = true
+      previous = nil
+    }
+    guard selectedRemote != remote else { return .respond(response) }
+    selectedRemote = remote
+    return .respondAndSelect(response, remote)
+  }
+
+  /// True for a source of a check with our password, at most `consentTimeout` ago.
+  public func isProven(_ address: SocketAddress, at now: Instant) -> Bool {
+    proven.contains { $0.address == address && now - $0.at <= Self.consentTimeout }
+  }
+
+  /// True when the last proven check is more than 30 s ago; false while none ever came, which is the caller's to time.
+  public func isExpired(at now: Instant) -> Bool {
+    lastAuthenticatedCheck.map { now - $0 > Self.consentTimeout } ?? false
+  }
+
+  /// When `isExpired` turns true unless another check comes; nil while none ever came.
+  public var consentDeadline: Instant? {
+    lastAuthenticatedCheck.map { $0 + Self.consentTimeout + .nanoseconds(1) }
+  }
+
+  /// New credentials (RFC 8445 §9). Media goes on to the old address until the peer nominates under the new ones.
+  public mutating func restart(local new: ICECredentials) {
+    previous = local
+    local = new
+    isNominated = false
+  }
+
+  /// Remembers a source; the one that was silent longest makes room.
+  private mutating func prove(_ remote: SocketAddress, at now: Instant) {
+    lastAuthenticatedCheck = max(now, lastAuthenticatedCheck ?? now)
+    if let index = proven.firstIndex(where: { $0.address == remote }) {
+      proven[index].at = now
+      return
+    }
+    if proven.count == Self.provenLimit {
+      let oldest = proven.indices.min { proven[$0].at < proven[$1].at }
+      if let oldest { proven.remove(at: oldest) }
+    }
+    proven.append(Proven(address: remote, at: now))
+  }
+}

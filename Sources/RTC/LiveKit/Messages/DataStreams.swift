@@ -1,0 +1,154 @@
+// swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
+// The names are those of LiveKit's protocol in camel case; what a field means stands there.
+import PalbeProtobuf
+
+// MARK: Streams of text and bytes in the data channels
+
+extension LiveKit {
+  /// A text or a file in chunks.
+  public enum DataStream {
+    /// What a text does to an earlier one.
+    public struct OperationType: ProtobufEnum {
+      public static let create = OperationType(rawValue: 0)
+      public static let update = OperationType(rawValue: 1)
+      public static let delete = OperationType(rawValue: 2)
+      public static let reaction = OperationType(rawValue: 3)
+
+      public var rawValue: Int32
+      public init(rawValue: Int32) { self.rawValue = rawValue }
+    }
+
+    /// How the chunks are packed.
+    public struct CompressionType: ProtobufEnum {
+      public static let none = CompressionType(rawValue: 0)
+      public static let deflateRaw = CompressionType(rawValue: 1)
+
+      public var rawValue: Int32
+      public init(rawValue: Int32) { self.rawValue = rawValue }
+    }
+
+    /// The header of a text.
+    public struct TextHeader: ProtobufMessage {
+      public var operationType: DataStream.OperationType = .create
+      public var version: Int32 = 0
+      public var replyToStreamId = ""
+      public var attachedStreamIds: [String] = []
+      public var generated = false
+      /// Fields this version does not know, as they came: a server passes them on.
+      public var unknownFields: [UInt8] = []
+
+      public init() {}
+
+      public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
+        try f.field(1, &operationType)
+        try f.field(2, &version)
+        try f.field(3, &replyToStreamId)
+        try f.field(4, &attachedStreamIds)
+        try f.field(5, &generated)
+        try f.unknown(&unknownFields)
+      }
+    }
+
+    /// The header of a file.
+    public struct ByteHeader: ProtobufMessage {
+      public var name = ""
+      /// Fields this version does not know, as they came: a server passes them on.
+      public var unknownFields: [UInt8] = []
+
+      public init() {}
+
+      public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
+        try f.field(1, &name)
+        try f.unknown(&unknownFields)
+      }
+    }
+
+    /// The first message of a stream.
+    public struct Header: ProtobufMessage {
+      /// What it carries.
+      public enum ContentHeader: Equatable, Sendable {
+        case textHeader(DataStream.TextHeader)
+        case byteHeader(DataStream.ByteHeader)
+      }
+
+      public var streamId = ""
+      public var timestamp: Int64 = 0
+      public var topic = ""
+      public var mimeType = ""
+      public var totalLength: UInt64?
+      public var encryptionType: EncryptionType = .none
+      public var attributes: [String: String] = [:]
+      public var contentHeader: ContentHeader?
+      public var inlineContent: [UInt8]?
+      public var compression: DataStream.CompressionType = .none
+      /// Fields this version does not know, as they came: a server passes them on.
+      public var unknownFields: [UInt8] = []
+
+      public init() {}
+
+      public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
+        try f.field(1, &streamId)
+        try f.field(2, &timestamp)
+        try f.field(3, &topic)
+        try f.field(4, &mimeType)
+        try f.field(5, &totalLength)
+        try f.field(7, &encryptionType)
+        try f.field(8, &attributes)
+        switch f.decoding {
+        case 0:
+          switch contentHeader {
+          case .textHeader(let value): f.put(9, value)
+          case .byteHeader(let value): f.put(10, value)
+          case nil: break
+          }
+        case 9: contentHeader = .textHeader(try f.take())
+        case 10: contentHeader = .byteHeader(try f.take())
+        default: break
+        }
+        try f.field(11, &inlineContent)
+        try f.field(12, &compression)
+        try f.unknown(&unknownFields)
+      }
+    }
+
+    /// A part of a stream's content.
+    public struct Chunk: ProtobufMessage {
+      public var streamId = ""
+      public var chunkIndex: UInt64 = 0
+      public var content: [UInt8] = []
+      public var version: Int32 = 0
+      public var iv: [UInt8]?
+      /// Fields this version does not know, as they came: a server passes them on.
+      public var unknownFields: [UInt8] = []
+
+      public init() {}
+
+      public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
+        try f.field(1, &streamId)
+        try f.field(2, &chunkIndex)
+        try f.field(3, &content)
+        try f.field(4, &version)
+        try f.field(5, &iv)
+        try f.unknown(&unknownFields)
+      }
+    }
+
+    /// The last message of a stream.
+    public struct Trailer: ProtobufMessage {
+      public var streamId = ""
+      public var reason = ""
+      public var attributes: [String: String] = [:]
+      /// Fields this version does not know, as they came: a server passes them on.
+      public var unknownFields: [UInt8] = []
+
+      public init() {}
+
+      public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
+        try f.field(1, &streamId)
+        try f.field(2, &reason)
+        try f.field(3, &attributes)
+        try f.unknown(&unknownFields)
+      }
+    }
+  }
+}

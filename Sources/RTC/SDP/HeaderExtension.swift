@@ -1,0 +1,69 @@
+/// An RTP header extension and the id that stands for it in the packets (RFC 8285 §5).
+public struct HeaderExtension: Equatable, Sendable {
+  /// 1 to 14 fit the one-byte form, up to 255 the two-byte form; an answer uses the one that was offered.
+  public var id: UInt8
+  /// What it means.
+  public var uri: String
+  /// Narrower than the section's direction, where it is stated.
+  public var direction: MediaDirection?
+
+  /// An extension to offer.
+  public init(id: UInt8, uri: String, direction: MediaDirection? = nil) {
+    self.id = id
+    self.uri = uri
+    self.direction = direction
+  }
+
+  /// RFC 6464.
+  public static let audioLevel = "urn:ietf:params:rtp-hdrext:ssrc-audio-level"
+  /// RFC 9143 §15.
+  public static let mid = "urn:ietf:params:rtp-hdrext:sdes:mid"
+  /// RFC 8852: the layer of a simulcast stream.
+  public static let rid = "urn:ietf:params:rtp-hdrext:sdes:rtp-stream-id"
+  /// RFC 8852: the layer that a retransmission repairs.
+  public static let repairedRid = "urn:ietf:params:rtp-hdrext:sdes:repaired-rtp-stream-id"
+  /// draft-holmer-rmcat-transport-wide-cc-extensions-01.
+  public static let transportSequenceNumber =
+    "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01"
+  /// 24 bits of the time a packet was sent.
+  public static let absoluteSendTime = "http://www.webrtc.org/experiments/rtp-hdrext/abs-send-time"
+  /// The least and largest delay before play-out.
+  public static let playoutDelay = "http://www.webrtc.org/experiments/rtp-hdrext/playout-delay"
+  /// RFC 5450.
+  public static let transmissionOffset = "urn:ietf:params:rtp-hdrext:toffset"
+  /// How the picture is turned.
+  public static let videoOrientation = "urn:3gpp:video-orientation"
+  /// Which frames a frame needs (AV1 RTP specification).
+  public static let dependencyDescriptor =
+    "https://aomediacodec.github.io/av1-rtp-spec/#dependency-descriptor-rtp-header-extension"
+}
+
+extension MediaSection {
+  /// The header extensions; lines that cannot be read, or whose id is not 1 to 255, are left out.
+  public var headerExtensions: [HeaderExtension] {
+    get { attributes.values("extmap").compactMap { HeaderExtension(parsing: $0) } }
+    set {
+      attributes.replace(
+        "extmap",
+        with: newValue.map { "\($0.id)" + ($0.direction.map { "/" + $0.rawValue } ?? "") + " " + $0.uri })
+    }
+  }
+
+  /// The id of an extension in this section.
+  public func headerExtensionID(_ uri: String) -> UInt8? { headerExtensions.first { $0.uri == uri }?.id }
+}
+
+extension HeaderExtension {
+  /// `id[/direction] uri [attributes]`.
+  init?(parsing value: String) {
+    guard let (word, rest) = splitWord(value), let uri = rest.split(separator: " ").first else { return nil }
+    let parts = word.split(separator: "/", omittingEmptySubsequences: false)
+    guard parts.count <= 2, let id: UInt8 = decimal(parts[0]), id > 0 else { return nil }
+    var direction: MediaDirection?
+    if parts.count == 2 {
+      guard let stated = MediaDirection(rawValue: String(parts[1])) else { return nil }
+      direction = stated
+    }
+    self.init(id: id, uri: String(uri), direction: direction)
+  }
+}

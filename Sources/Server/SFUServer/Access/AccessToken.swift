@@ -1,0 +1,132 @@
+import Foundation
+import PalbeCrypto
+import PalbeSFUCore
+import PalbeWire
+
+/// Why an access token was refused.
+enum AccessTokenError: Error, Equatable, CustomStringConvertible {
+  case malformed
+  case wrongAlgorithm
+  case unknownKey
+  case badSignature
+  case expired
+  case notYetValid
+  case missingExpiry
+
+  /// What the client is told; never part of a secret.
+  var description: String {
+    switch self {
+    case .malformed: "invalid token: not a signed JSON web token"
+    case .wrongAlgorithm: "invalid token: the algorithm must be HS256"
+    case .unknownKey: "invalid token: unknown API key"
+    case .badSignature: "invalid token: the signature does not match"
+    case .expired: "invalid token: expired"
+    case .notYetValid: "invalid token: not valid yet"
+    case .missingExpiry: "invalid token: no expiry"
+    }
+  }
+}
+
+/// LiveKit's access token: a JSON web token signed with HS256 (RFC 7519).
+struct AccessToken: Equatable {
+  /// The claims that the SFU reads.
+  var identity: String
+  var name: String
+  var metadata: String
+  var attributes: [String: String]
+  var video: VideoGrant
+
+  /// The `video` claim, with LiveKit's defaults for what is absent.
+  struct VideoGrant: Equatable {
+    var roomJoin = false
+    var room = ""
+    var canPublish = true
+    var canSubscribe = true
+    var canPublishData = true
+    var canUpdateOwnMetadata = false
+    var canPublishSources: [String] = []
+    var hidden = false
+  }
+
+  /// Clocks may differ by this much, in seconds.
+  static let leeway: Int64 = 60
+
+  private struct Header: Decodable { let alg: String }
+
+  private struct Claims: Decodable {
+    struct Video: Decodable {
+      var roomJoin: Bool?
+      var room: String?
+      var canPublish: Bool?
+      var canSubscribe: Bool?
+      var canPublishData: Bool?
+      var canUpdateOwnMetadata: Bool?
+      var canPublishSources: [String]?
+      var hidden: Bool?
+    }
+    var iss: String?
+    var sub: String?
+    var jti: String?
+    var exp: Double?
+    var nbf: Double?
+    var name: String?
+    var metadata: String?
+    var attributes: [String: String]?
+    var video: Video?
+  }
+
+  /// Verifies signature and validity.
+  ///
+  /// - Parameters:
+  ///   - token: the compact form, at most 16 KiB.
+  ///   - keys: API key name to secret.
+  ///   - now: seconds since 1970.
+  init(verifying token: String, keys: [String: String], now: Int64) throws(AccessTokenError) {
+    guard token.utf8.count <= 16_384 else { throw .malformed }
+    let parts = token.split(separator: ".", omittingEmptySubsequences: false)
+    guard parts.count == 3,
+      let header = Self.decode(Header.self, parts[0]), let claims = Self.decode(Claims.self, parts[1]),
+      let signature = Base64.decode(String(parts[2]), alphabet: .url)
+    else { throw .malformed }
+    guard header.alg == "HS256" else { throw .wrongAlgorithm }
+    guard let issuer = claims.iss, let secret = keys[issuer] else { throw .unknownKey }
+    let signed = [UInt8]("\(parts[0]).\(parts[1])".utf8)
+    let expected = HMAC<SHA256>.authenticationCode(for: signed, using: [UInt8](secret.utf8))
+    guard ConstantTime.equal(expected.span, signature.span) else { throw .badSignature }
+    guard let expiry = claims.exp else { throw .missingExpiry }
+    guard Double(now - Self.leeway) < expiry else { throw .expired }
+    if let start = claims.nbf, Double(now + Self.leeway) < start { throw .notYetValid }
+
+    identity = claims.sub ?? claims.jti ?? ""
+    name = claims.name ?? ""
+    metadata = claims.metadata ?? ""
+    attributes = claims.attributes ?? [:]
+    let grant = claims.video
+    let canPublish = grant?.canPublish ?? true
+    video = VideoGrant(
+      roomJoin: grant?.roomJoin ?? false, room: grant?.room ?? "", canPublish: canPublish,
+      canSubscribe: grant?.canSubscribe ?? true, canPublishData: grant?.canPublishData ?? canPublish,
+      canUpdateOwnMetadata: grant?.canUpdateOwnMetadata ?? false,
+      canPublishSources: grant?.canPublishSources ?? [], hidden: grant?.hidden ?? false)
+  }
+
+  private static func decode<T: Decodable>(_ type: T.Type, _ part: Substring) -> T? {
+    guard let bytes = Base64.decode(String(part), alphabet: .url) else { return nil }
+    return try? JSONDecoder().decode(T.self, from: Data(bytes))
+  }
+
+  /// What the core needs to know.
+  var grant: AccessGrant {
+    var grant = AccessGrant(room: video.room, identity: identity)
+    grant.name = name
+    grant.metadata = metadata
+    grant.attributes = attributes
+    grant.canPublish = video.canPublish
+    grant.canSubscribe = video.canSubscribe
+    grant.canPublishData = video.canPublishData
+    grant.canUpdateOwnMetadata = video.canUpdateOwnMetadata
+    grant.canPublishSources = video.canPublishSources
+    grant.hidden = video.hidden
+    return grant
+  }
+}

@@ -1,0 +1,31 @@
+import CFuzzDriver
+import FuzzTargets
+import Glibc
+
+// palbe-fuzz list | palbe-fuzz TARGET [libFuzzer options and corpus folders…]
+// A static cannot be captured by the C callback, so the chosen target is a global.
+nonisolated(unsafe) var chosen: FuzzTarget?
+
+let arguments = CommandLine.arguments
+if arguments.count == 2, arguments[1] == "list" {
+  for target in FuzzTarget.all { print(target.name) }
+  exit(0)
+}
+guard arguments.count >= 2, let target = FuzzTarget.all.first(where: { $0.name == arguments[1] }) else {
+  let usage = "palbe-fuzz: expected 'list' or a target's name, then libFuzzer's options\n"
+  write(STDERR_FILENO, usage, usage.utf8.count)
+  exit(2)
+}
+chosen = target
+
+var count = CInt(arguments.count - 1)
+var pointers: [UnsafeMutablePointer<CChar>?] =
+  ([arguments[0]] + arguments.dropFirst(2)).map { strdup($0) } + [nil]
+exit(
+  pointers.withUnsafeMutableBufferPointer { buffer in
+    var base: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? = buffer.baseAddress
+    return LLVMFuzzerRunDriver(&count, &base) { data, size in
+      chosen?.run(Array(UnsafeBufferPointer(start: data, count: size)))
+      return 0
+    }
+  })

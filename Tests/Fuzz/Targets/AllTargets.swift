@@ -1,0 +1,6 @@
+extension FuzzTarget {
+  /// Every target, by name.
+  public static let all: [FuzzTarget] = [
+    .socketAddress
+  ]
+}

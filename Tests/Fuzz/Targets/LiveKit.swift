@@ -1,0 +1,35 @@
+import PalbeLiveKit
+import PalbeProtobuf
+
+extension FuzzTarget {
+  /// What decodes must encode and decode again to the same message.
+  static let protobufSignalRequest = FuzzTarget(name: "protobuf-signal-request") { bytes in
+    check(LiveKit.SignalRequest.self, bytes)
+    check(LiveKit.WrappedJoinRequest.self, bytes)
+    check(LiveKit.JoinRequest.self, bytes)
+  }
+
+  /// What decodes must encode and decode again to the same message.
+  static let protobufSignalResponse = FuzzTarget(name: "protobuf-signal-response") { bytes in
+    check(LiveKit.SignalResponse.self, bytes)
+    check(LiveKit.DataPacket.self, bytes)
+  }
+
+  /// What parses must print and parse again to the same candidate.
+  static let candidateJSON = FuzzTarget(name: "candidate-json") { bytes in
+    let text = String(decoding: bytes, as: UTF8.self)
+    guard let candidate = try? LiveKit.CandidateInit(json: text) else { return }
+    // Escaping may lengthen the text past the limit, which is then refused.
+    guard candidate.json.utf8.count <= 4_096 else { return }
+    let again = try? LiveKit.CandidateInit(json: candidate.json)
+    precondition(again == candidate, "does not round-trip")
+  }
+
+  private static func check<Message: ProtobufMessage>(_ type: Message.Type, _ bytes: [UInt8]) {
+    guard let message = try? Message(serialized: bytes) else { return }
+    // Bytes, because a number that is not a number equals nothing.
+    let encoded = message.serialized()
+    guard let again = try? Message(serialized: encoded) else { preconditionFailure("does not decode again") }
+    precondition(again.serialized() == encoded, "does not round-trip")
+  }
+}

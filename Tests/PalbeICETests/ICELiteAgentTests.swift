@@ -1,0 +1,179 @@
+import PalbeICE
+import PalbeUnits
+import Testing
+
+@Suite("RFC 8445 §2.5: the lite agent")
+struct ICELiteAgentTests {
+  private let client = SocketAddress(ipv4: 10, 0, 0, 2, port: 40_000)
+  private let start = Instant(nanoseconds: 5_000_000_000)
+  private var random = RandomSource(seed: 21)
+
+  private mutating func agent() -> ICELiteAgent { ICELiteAgent(local: ICECredentials(using: &random)) }
+
+  private mutating func check(
+    _ agent: ICELiteAgent, nominates: Bool = false, role: STUNMessage.Role = .controlling(tieBreaker: 5),
+    password: String? = nil
+  ) -> [UInt8] {
+    var request = STUNMessage(.request, transactionID: STUNTransactionID(using: &random))
+    request.username = Array("\(agent.local.usernameFragment):theirs".utf8)
+    request.priority = 1
+    request.role = role
+    request.useCandidate = nominates
+    return request.encoded(integrityKey: Array((password ?? agent.local.password).utf8))
+  }
+
+  @Test("RFC 8445 §7.3: a check is answered with its source, under our password, before the peer's is known")
+  mutating func answer() throws {
+    var agent = agent()
+    let request = check(agent)
+    guard case .respondAndSelect(let bytes, let selected) = agent.handle(request, from: client, at: start)
+    else {
+      Issue.record("no answer")
+      return
+    }
+    let response = try STUNMessage.parse(bytes)
+    #expect(response.messageClass == .success)
+    #expect(response.mappedAddress == client)
+    #expect(response.isAuthentic(in: bytes, key: Array(agent.local.password.utf8)))
+    #expect(response.transactionID == (try STUNMessage.parse(request)).transactionID)
+    #expect(selected == client)
+    #expect(agent.selectedRemote == client)
+    #expect(!agent.isNominated)
+    #expect(agent.isProven(client, at: start))
+  }
+
+  @Test("RFC 8445 §8.1.1: the last nomination wins, a plain check does not move media")
+  mutating func nomination() {
+    var agent = agent()
+    let other = SocketAddress(ipv4: 10, 9, 0, 2, port: 41_000)
+    _ = agent.handle(check(agent, nominates: true), from: client, at: start)
+    #expect(agent.isNominated)
+    _ = agent.handle(check(agent), from: other, at: start)
+    #expect(agent.selectedRemote == client)
+    #expect(agent.isProven(other, at: start))
+    let moved = agent.handle(check(agent, nominates: true), from: other, at: start)
+    guard case .respondAndSelect(_, other) = moved else {
+      Issue.record("not moved: \(moved)")
+      return
+    }
+    #expect(agent.selectedRemote == other)
+  }
+
+  @Test("RFC 8445 §7.3.1.1: a peer that claims to be controlled gets 487")
+  mutating func roleConflict() throws {
+    var agent = agent()
+    let request = check(agent, role: .controlled(tieBreaker: .max))
+    guard case .respond(let bytes) = agent.handle(request, from: client, at: start) else {
+      Issue.record("no answer")
+      return
+    }
+    let response = try STUNMessage.parse(bytes)
+    #expect(response.errorCode?.code == 487)
+    #expect(response.isAuthentic(in: bytes, key: Array(agent.local.password.utf8)))
+    #expect(agent.selectedRemote == nil)
+  }
+
+  @Test("RFC 8489 §6.3.1: an unknown required attribute gets 420 and is named")
+  mutating func unknownAttribute() throws {
+    var agent = agent()
+    // PRIORITY's type is replaced by an unknown one before the integrity is computed: built by hand.
+    var request = STUNMessage(.request, transactionID: STUNTransactionID(using: &random))
+    request.username = Array("\(agent.local.usernameFragment):x".utf8)
+    var plain = request.encoded()
+    plain.removeLast(8)
+    plain += [0x7f, 0x33, 0, 0]
+    plain[3] = UInt8(plain.count - 20)
+    let sealed = STUNTestKit.seal(plain, key: Array(agent.local.password.utf8))
+    guard case .respond(let bytes) = agent.handle(sealed, from: client, at: start) else {
+      Issue.record("no answer")
+      return
+    }
+    let response = try STUNMessage.parse(bytes)
+    #expect(response.errorCode?.code == 420)
+    #expect(response.unknownAttributes == [0x7f33])
+  }
+
+  @Test("Unproven sources get no answer: garbage, other fragments, wrong or missing integrity, responses")
+  mutating func ignored() {
+    var agent = agent()
+    let another = self.agent()
+    let wrongPassword = String(repeating: "x", count: 24)
+    var unsigned = STUNMessage(.request, transactionID: STUNTransactionID(using: &random))
+    unsigned.username = Array("\(agent.local.usernameFragment):x".utf8)
+    let cases: [([UInt8], ICEIgnoreReason)] = [
+      ([0, 1, 2], .notSTUN(.notSTUN)),
+      (check(another), .otherAgent),
+      (check(agent, password: wrongPassword), .unauthenticated),
+      (unsigned.encoded(), .unauthenticated),
+      (
+        STUNMessage(.success, transactionID: STUNTransactionID(high: 0, low: 0)).encoded(),
+        .unknownTransaction
+      ),
+      (STUNMessage(.indication, transactionID: STUNTransactionID(high: 0, low: 0)).encoded(), .indication),
+      (
+        STUNMessage(.request, method: 3, transactionID: STUNTransactionID(high: 0, low: 0)).encoded(),
+        .otherMethod(3)
+      ),
+    ]
+    for (bytes, reason) in cases {
+      #expect(agent.handle(bytes, from: client, at: start) == .ignored(reason))
+    }
+    #expect(agent.selectedRemote == nil)
+    #expect(agent.lastAuthenticatedCheck == nil)
+    #expect(!agent.isProven(client, at: start))
+    #expect(!agent.isExpired(at: .distantFuture))
+  }
+
+  @Test("RFC 7675 §5.1: consent ends 30 s after the last proven check")
+  mutating func consent() {
+    var agent = agent()
+    _ = agent.handle(check(agent, nominates: true), from: client, at: start)
+    #expect(!agent.isExpired(at: start + .seconds(30)))
+    #expect(agent.isExpired(at: start + .milliseconds(30_001)))
+    #expect(agent.consentDeadline.map(agent.isExpired) == true)
+    _ = agent.handle(check(agent), from: client, at: start + .seconds(29))
+    #expect(!agent.isExpired(at: start + .seconds(59)))
+    #expect(!agent.isProven(client, at: start + .seconds(60)))
+  }
+
+  @Test("RFC 8445 §9: a restart keeps the old address until the peer nominates under the new credentials")
+  mutating func restart() {
+    var agent = agent()
+    let old = agent
+    let moved = SocketAddress(ipv4: 172, 16, 0, 9, port: 50_000)
+    _ = agent.handle(check(agent, nominates: true), from: client, at: start)
+    agent.restart(local: ICECredentials(using: &random))
+    // The old path keeps its consent while the new one is found.
+    let late = agent.handle(check(old, nominates: true), from: client, at: start)
+    guard case .respond = late else {
+      Issue.record("old credentials refused too early: \(late)")
+      return
+    }
+    _ = agent.handle(check(agent), from: moved, at: start)
+    #expect(agent.selectedRemote == client)
+    _ = agent.handle(check(agent, nominates: true), from: moved, at: start)
+    #expect(agent.selectedRemote == moved)
+    #expect(agent.handle(check(old), from: client, at: start) == .ignored(.otherAgent))
+  }
+
+  @Test("Bounded: a proven peer that changes its source 1,000 times holds 8 addresses")
+  mutating func bounded() {
+    var agent = agent()
+    let sources = (1...1_000).map { SocketAddress(ipv4: 10, 0, 0, 2, port: UInt16($0)) }
+    for (index, source) in sources.enumerated() {
+      _ = agent.handle(check(agent), from: source, at: start + .milliseconds(index))
+    }
+    #expect(sources.count { agent.isProven($0, at: start + .seconds(1)) } == 8)
+    #expect(agent.isProven(sources[999], at: start + .seconds(1)))
+  }
+
+  @Test("A server finds the agent by the fragment before the colon")
+  mutating func fragment() {
+    let agent = agent()
+    let request = check(agent)
+    #expect(ICELiteAgent.localUsernameFragment(of: request) == agent.local.usernameFragment)
+    #expect(ICELiteAgent.localUsernameFragment(of: [22, 254, 253]) == nil)
+    let response = STUNMessage(.success, transactionID: STUNTransactionID(high: 0, low: 0)).encoded()
+    #expect(ICELiteAgent.localUsernameFragment(of: response) == nil)
+  }
+}

@@ -1,0 +1,39 @@
+import PalbeCrypto
+import PalbeICE
+import PalbeUnits
+
+/// What a hostile or newer peer does and our encoder does not.
+enum STUNTestKit {
+  /// Appends MESSAGE-INTEGRITY to a message written by hand.
+  static func seal(_ message: [UInt8], key: [UInt8]) -> [UInt8] {
+    var bytes = message
+    bytes[2] = UInt8((bytes.count + 4) >> 8)
+    bytes[3] = UInt8((bytes.count + 4) & 255)
+    let code = HMAC<SHA1>.authenticationCode(for: bytes, using: key)
+    return bytes + [0, 8, 0, 20] + code
+  }
+}
+
+// `#expect` takes no spans.
+
+extension STUNMessage {
+  static func isSTUN(_ bytes: [UInt8]) -> Bool { isSTUN(bytes.span) }
+  static func parse(_ bytes: [UInt8]) throws(STUNError) -> STUNMessage { try parse(bytes.span) }
+  func isAuthentic(in bytes: [UInt8], key: [UInt8]) -> Bool { isAuthentic(in: bytes.span, key: key) }
+}
+
+extension ICELiteAgent {
+  static func localUsernameFragment(of bytes: [UInt8]) -> String? { localUsernameFragment(of: bytes.span) }
+  mutating func handle(_ bytes: [UInt8], from remote: SocketAddress, at now: Instant) -> ICELiteAction {
+    handle(bytes.span, from: remote, at: now)
+  }
+}
+
+extension ICEAgent {
+  @discardableResult
+  mutating func handle(
+    _ bytes: [UInt8], from remote: SocketAddress, base: Int, at now: Instant
+  ) -> ICEIgnoreReason? {
+    handle(bytes.span, from: remote, base: base, at: now)
+  }
+}

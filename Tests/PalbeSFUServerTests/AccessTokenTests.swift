@@ -1,0 +1,85 @@
+import Foundation
+import PalbeCrypto
+import PalbeSFUCore
+import PalbeWire
+import Testing
+
+@testable import PalbeSFUServer
+
+@Suite("Access tokens (RFC 7519, HS256)")
+struct AccessTokenTests {
+  let keys = ["devkey": "secret"]
+  let now: Int64 = 1_700_000_000
+
+  /// Signs any header and claims; what a hostile client could build.
+  private func token(
+    header: String = #"{"alg":"HS256","typ":"JWT"}"#, claims: String, secret: String = "secret"
+  ) -> String {
+    let signed =
+      Base64.encode([UInt8](header.utf8), alphabet: .url, padded: false) + "."
+      + Base64.encode([UInt8](claims.utf8), alphabet: .url, padded: false)
+    let mac = HMAC<SHA256>.authenticationCode(for: [UInt8](signed.utf8), using: [UInt8](secret.utf8))
+    return signed + "." + Base64.encode(mac, alphabet: .url, padded: false)
+  }
+
+  private func refusal(_ token: String) -> AccessTokenError? {
+    do {
+      _ = try AccessToken(verifying: token, keys: keys, now: now)
+      return nil
+    } catch { return error }
+  }
+
+  @Test("a token with every claim is read; absent grants take LiveKit's defaults")
+  func reads() throws {
+    let full = try AccessToken(
+      verifying: token(
+        claims: """
+          {"iss":"devkey","sub":"usr_a#mdv_1","exp":\(now + 60),"nbf":\(now),"name":"Anna","metadata":"m",
+          "attributes":{"k":"v"},"video":{"roomJoin":true,"room":"hall","canPublish":false,"canPublishSources":["camera"],
+          "canUpdateOwnMetadata":true,"hidden":true}}
+          """), keys: keys, now: now)
+    #expect(full.identity == "usr_a#mdv_1")
+    #expect(full.grant.room == "hall")
+    #expect(full.grant.attributes == ["k": "v"])
+    #expect(!full.grant.canPublish)
+    #expect(!full.grant.canPublishData)
+    #expect(full.grant.canSubscribe)
+    #expect(full.grant.canPublishSources == ["camera"])
+    #expect(full.grant.hidden)
+    let bare = try AccessToken(
+      verifying: token(claims: #"{"iss":"devkey","jti":"j","exp":\#(now + 1)}"#), keys: keys, now: now)
+    #expect(bare.identity == "j")
+    #expect(!bare.video.roomJoin)
+    #expect(bare.video.canPublish && bare.video.canSubscribe && bare.video.canPublishData)
+    #expect(!bare.video.canUpdateOwnMetadata)
+  }
+
+  @Test("validity has a leeway of 60 s on both sides")
+  func validity() {
+    let leeway = AccessToken.leeway
+    #expect(refusal(token(claims: #"{"iss":"devkey","exp":\#(now - leeway + 1)}"#)) == nil)
+    #expect(refusal(token(claims: #"{"iss":"devkey","exp":\#(now - leeway)}"#)) == .expired)
+    let far = now + 1_000
+    #expect(refusal(token(claims: #"{"iss":"devkey","exp":\#(far),"nbf":\#(now + leeway)}"#)) == nil)
+    #expect(
+      refusal(token(claims: #"{"iss":"devkey","exp":\#(far),"nbf":\#(now + leeway + 1)}"#)) == .notYetValid)
+    #expect(refusal(token(claims: #"{"iss":"devkey"}"#)) == .missingExpiry)
+  }
+
+  @Test("another key, another algorithm, another signature and garbage are told apart")
+  func refusals() {
+    let claims = #"{"iss":"devkey","exp":\#(now + 60)}"#
+    let good = token(claims: claims)
+    #expect(refusal(good) == nil)
+    #expect(refusal(token(claims: claims, secret: "other")) == .badSignature)
+    #expect(refusal(token(header: #"{"alg":"none"}"#, claims: claims)) == .wrongAlgorithm)
+    #expect(refusal(token(claims: #"{"iss":"nobody","exp":\#(now + 60)}"#)) == .unknownKey)
+    #expect(refusal(token(claims: #"{"exp":\#(now + 60)}"#)) == .unknownKey)
+    #expect(refusal("") == .malformed)
+    #expect(refusal("a.b") == .malformed)
+    #expect(refusal("a.b.c.d") == .malformed)
+    #expect(refusal(String(repeating: "a", count: 20_000)) == .malformed)
+    // Every prefix is refused.
+    for count in 0..<good.count { #expect(refusal(String(good.prefix(count))) != nil) }
+  }
+}
