@@ -111,17 +111,19 @@ let targets: [Target] = [
   .target(
     name: "PalbeCall",
     dependencies: (base + [
-      "PalbeMessaging", "PalbeCrypto", "PalbeCallCore", "PalbeLiveKit", "PalbeFrameEncryption", "PalbeOpus",
-      "PalbeVP8", "PalbeMediaFiles", "PalbeEventLoop", "PalbeWebServer",
+      "PalbeMessaging", "PalbeCallCore", "PalbeDTLS", "PalbeFrameEncryption", "PalbeOpus", "PalbeVP8",
+      "PalbeMediaFiles", "PalbeEventLoop", "PalbeWebServer",
     ]).map { .target(name: $0) },
-    path: "Sources/SDK/PalbeCall", swiftSettings: strict),
+    path: "Sources/SDK/PalbeCall",
+    // Nothing of the engine may show in the public interface (S4-50).
+    swiftSettings: strict + [.enableUpcomingFeature("InternalImportsByDefault")]),
 
   // Lab
   library(
     "Lab", "CallLab",
     base + [
-      "PalbeMessaging", "PalbeCall", "PalbeMLS", "PalbeMLSMessages", "PalbeCrypto", "PalbeMediaFiles",
-      "CPalbeLinux",
+      "PalbeMessaging", "PalbeCall", "PalbeCallCore", "PalbeFrameEncryption", "PalbeMLS", "PalbeMLSMessages",
+      "PalbeCrypto", "PalbeMediaFiles", "PalbeEventLoop", "CPalbeLinux",
     ], settings: strict),
 
   // Tools
@@ -149,7 +151,7 @@ let targets: [Target] = [
   tests(
     "PalbeSRTP", base + ["PalbeRTP", "PalbeCrypto", "PalbeTestKit", "CPalbeSRTP", "CPalbeMallocCounter"]),
   tests("PalbeICE", base + ["PalbeCrypto", "PalbeTestKit", "PalbeNetSim"]),
-  tests("PalbeDTLS", base + ["PalbeCrypto", "PalbeTestKit", "PalbeNetSim"]),
+  tests("PalbeDTLS", base + ["PalbeCrypto", "PalbeTestKit", "PalbeNetSim", "CPalbeOpenSSL"]),
   tests("PalbeLiveKit", base + ["PalbeProtobuf", "PalbeTestKit"]),
   tests("PalbeMLSMessages", base + ["PalbeTestKit"]),
   tests("PalbeMLS", base + ["PalbeCrypto", "PalbeMLSMessages", "PalbeTestKit"]),
@@ -181,7 +183,10 @@ let targets: [Target] = [
   tests("PalbeMessaging", ["PalbeTestKit"]),
   tests("PalbeCall", base + ["PalbeMessaging", "PalbeTestKit"]),
   tests(
-    "PalbeCallLab", base + ["PalbeCall", "PalbeMessaging", "PalbeMediaFiles", "PalbeTestKit", "CPalbeLinux"]),
+    "PalbeCallLab",
+    base + [
+      "PalbeCall", "PalbeMessaging", "PalbeMediaFiles", "PalbeOpus", "PalbeVP8", "PalbeTestKit", "CPalbeLinux",
+    ]),
 ]
 
 /// Inner modules are products only for the nested fuzzing package.

@@ -85,7 +85,9 @@ struct AEADContextTests {
     "Wycheproof: AES-GCM with 12-byte nonces",
     .enabled(if: Vectors.has("wycheproof/aes_gcm_test.json"), "vectors absent: skipped"))
   func aesGCM() throws {
-    let count = try check("wycheproof/aes_gcm_test.json") { $0 == 128 ? .aes128GCM : $0 == 256 ? .aes256GCM : nil }
+    let count = try check("wycheproof/aes_gcm_test.json") {
+      $0 == 128 ? .aes128GCM : $0 == 256 ? .aes256GCM : nil
+    }
     #expect(count > 100)
   }
 
@@ -133,7 +135,7 @@ struct AEADContextTests {
   }
 
   @Test(
-    "One context seals and opens many messages, also after a refused one; two pieces of associated data are joined",
+    "One context seals and opens many messages, also after a refused one; pieces of associated data are joined",
     arguments: [AEADContext.Algorithm.aes128GCM, .aes256GCM, .chaCha20Poly1305])
   func reuse(_ algorithm: AEADContext.Algorithm) throws {
     let key = (0..<algorithm.keyByteCount).map { UInt8($0) }

@@ -39,6 +39,43 @@ struct AllocationTests {
     #expect(count == 0)
   }
 
+  @Test("AEADContext refuses without an allocation")
+  func refusal() throws {
+    let key = [UInt8](repeating: 1, count: 16)
+    let nonce = [UInt8](repeating: 2, count: 12)
+    var opener = try AEADContext(.aes128GCM, key: key.span, direction: .open)
+    var packet = [UInt8](repeating: 4, count: 1_100)
+    var refused = 0
+    let count = allocations {
+      if Self.isRefused(&opener, &packet, nonce) { refused += 1 }
+    }
+    #expect(refused == 103)
+    // The testing library notes every throw, which allocates; a throw costs nothing outside of tests.
+    let ofThrowing = allocations { _ = Self.throwsAtOnce() }
+    #expect(count == ofThrowing)
+  }
+
+  static func throwsAtOnce() -> Bool {
+    do throws(CryptoError) {
+      throw .authenticationFailure
+    } catch {
+      return error == .authenticationFailure
+    }
+  }
+
+  static func isRefused(_ opener: inout AEADContext, _ packet: inout [UInt8], _ nonce: [UInt8]) -> Bool {
+    var span = packet.mutableSpan
+    do throws(CryptoError) {
+      try opener.open(in: &span, body: 12..<1_012, authenticating: 0..<12, nonce: nonce.span)
+      return false
+    } catch {
+      return error == .authenticationFailure
+    }
+  }
+
+  @Test("An error fits where a typed throw keeps it in registers: 24 bytes")
+  func errorSize() { #expect(MemoryLayout<CryptoError>.size <= 24) }
+
   @Test("AESCTRContext applies without an allocation")
   func counterMode() throws {
     let key = [UInt8](repeating: 1, count: 16)

@@ -56,7 +56,8 @@ struct Curve25519Tests {
     let bob = try Curve25519.KeyAgreement.PrivateKey(
       rawRepresentation: hex("5dab087e624a8a4b79e17f8b83800ee66f3bb1292618b6fd1c2f8b27ff88e0eb").span)
     #expect(
-      bob.publicKey.rawRepresentation == hex("de9edb7d7b7dc1b4d35b61c2ece435373f8343c85b78674dadfc7e146f882b4f"))
+      bob.publicKey.rawRepresentation
+        == hex("de9edb7d7b7dc1b4d35b61c2ece435373f8343c85b78674dadfc7e146f882b4f"))
     let alice = try Curve25519.KeyAgreement.PublicKey(
       rawRepresentation: hex("8520f0098930a754748b7ddcb43ef75a0dbf3a0d26381af4eba4a98eaa9b4e6a"))
     let secret = try bob.sharedSecret(with: alice)
@@ -118,7 +119,9 @@ struct Curve25519Tests {
     .enabled(if: Vectors.has("wycheproof/ed25519_test.json"), "vectors absent: skipped"))
   func wycheproofEd25519() throws {
     var count = 0
-    for group in try Vectors.load("wycheproof/ed25519_test.json", as: Wycheproof<SignatureGroup>.self).testGroups {
+    for group in try Vectors.load("wycheproof/ed25519_test.json", as: Wycheproof<SignatureGroup>.self)
+      .testGroups
+    {
       let key = try Curve25519.Signing.PublicKey(rawRepresentation: group.publicKey.pk.bytes)
       for test in group.tests {
         let valid = key.isValidSignature(test.sig.bytes.span, for: test.msg.bytes.span)
@@ -143,12 +146,16 @@ struct Curve25519Tests {
     .enabled(if: Vectors.has("wycheproof/x25519_test.json"), "vectors absent: skipped"))
   func wycheproofX25519() throws {
     var count = 0
-    for group in try Vectors.load("wycheproof/x25519_test.json", as: Wycheproof<AgreementGroup>.self).testGroups {
+    for group in try Vectors.load("wycheproof/x25519_test.json", as: Wycheproof<AgreementGroup>.self)
+      .testGroups
+    {
       for test in group.tests {
         let key = try Curve25519.KeyAgreement.PrivateKey(rawRepresentation: test.private.bytes.span)
         let peer = try Curve25519.KeyAgreement.PublicKey(rawRepresentation: test.public.bytes)
         if test.shared.bytes.allSatisfy({ $0 == 0 }) {
-          #expect(throws: CryptoError.invalidPoint, "tcId \(test.tcId)") { _ = try key.sharedSecret(with: peer) }
+          #expect(throws: CryptoError.invalidPoint, "tcId \(test.tcId)") {
+            _ = try key.sharedSecret(with: peer)
+          }
         } else {
           #expect(bytes(try key.sharedSecret(with: peer)) == test.shared.bytes, "tcId \(test.tcId)")
         }

@@ -7,7 +7,8 @@ struct HKDFTests {
   @Test("RFC 5869 A.1: extract and expand with SHA-256")
   func a1() {
     let key = HKDF<SHA256>.extract(
-      salt: hex("000102030405060708090a0b0c").span, inputKeyMaterial: [UInt8](repeating: 0x0b, count: 22).span)
+      salt: hex("000102030405060708090a0b0c").span, inputKeyMaterial: [UInt8](repeating: 0x0b, count: 22).span
+    )
     #expect(bytes(key) == hex("077709362c2e32df0ddc3f0dc47bba6390b6c73bb50f9c3122ec844ad7c2b3e5"))
     let output = HKDF<SHA256>.expand(
       pseudoRandomKey: key.span, info: hex("f0f1f2f3f4f5f6f7f8f9").span, outputByteCount: 42)
@@ -19,7 +20,8 @@ struct HKDFTests {
   @Test("RFC 5869 A.3: empty salt and info")
   func a3() {
     let output = HKDF<SHA256>.deriveKey(
-      inputKeyMaterial: [UInt8](repeating: 0x0b, count: 22).span, salt: Span(), info: Span(), outputByteCount: 42)
+      inputKeyMaterial: [UInt8](repeating: 0x0b, count: 22).span, salt: Span(), info: Span(),
+      outputByteCount: 42)
     #expect(
       bytes(output)
         == hex("8da4e775a563c18f715f802a063c5a31b8a11f5c5ee1879ec3454e5f3c738d2d9d201395faa4b61a96c8"))
@@ -28,7 +30,8 @@ struct HKDFTests {
   @Test("RFC 5869 A.4: SHA-1")
   func a4() {
     let output = HKDF<SHA1>.deriveKey(
-      inputKeyMaterial: [UInt8](repeating: 0x0b, count: 11).span, salt: hex("000102030405060708090a0b0c").span,
+      inputKeyMaterial: [UInt8](repeating: 0x0b, count: 11).span,
+      salt: hex("000102030405060708090a0b0c").span,
       info: hex("f0f1f2f3f4f5f6f7f8f9").span, outputByteCount: 42)
     #expect(
       bytes(output)

@@ -30,7 +30,8 @@ struct HMACTests {
       HMAC<SHA256>.authenticationCode(for: message, using: key)
         == hex("5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"))
     #expect(
-      HMAC<SHA1>.authenticationCode(for: message, using: key) == hex("effcdf6ae5eb2fa2d27416d5f184df9c259a7c79"))
+      HMAC<SHA1>.authenticationCode(for: message, using: key)
+        == hex("effcdf6ae5eb2fa2d27416d5f184df9c259a7c79"))
   }
 
   @Test("RFC 4231 §4.7: a key longer than the block is hashed first")

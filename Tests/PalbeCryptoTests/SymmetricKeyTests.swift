@@ -57,8 +57,9 @@ struct SymmetricKeyTests {
 
   @Test("A key's memory holds nothing of it after its end")
   func wiped() throws {
-    // glibc hands a freed block of this size straight back, with its own two words at the start. Where it does not
-    // (another allocator, a sanitizer's quarantine), the block is another one and the test has nothing to look at.
+    // glibc hands a freed block of this size straight back, with its own two words at the start. Where it
+    // does not (another allocator, a sanitizer's quarantine), the block is another one and the test has
+    // nothing to look at.
     let size = 512
     var seen = 0
     for _ in 0..<16 {

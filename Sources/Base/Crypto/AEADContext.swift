@@ -1,14 +1,16 @@
 import CPalbeOpenSSL
 
-/// Authenticated encryption with one key in one direction, keyed once and used for every message without an allocation.
+/// Authenticated encryption with one key in one direction, keyed once. A message costs no allocation.
 ///
-/// Works in place: `buffer[body]` is the message, and its 16-byte tag lies at `body.upperBound`. Associated data is a
-/// range of the same buffer (a packet's header), a span from elsewhere, or the first followed by the second.
+/// Works in place: `buffer[body]` is the message, and its 16-byte tag lies at `body.upperBound`. Associated
+/// data is a range of the same buffer (a packet's header), a span from elsewhere, or the first followed by
+/// the second.
 ///
 ///     var sealer = try AEADContext(.aes128GCM, key: key.span, direction: .seal)
 ///     try sealer.seal(in: &packet, body: 12..<112, authenticating: 0..<12, nonce: nonce.span)
 ///
-/// A nonce must never seal two messages under one key; that is the caller's to ensure. Sources: NIST SP 800-38D, RFC 8439.
+/// A nonce must never seal two messages under one key; that is the caller's to ensure.
+/// Sources: NIST SP 800-38D, RFC 8439.
 @safe public struct AEADContext: ~Copyable, @unchecked Sendable {
   /// The cipher. All take a 12-byte nonce and give a 16-byte tag.
   public enum Algorithm: Sendable, Hashable {
@@ -90,8 +92,9 @@ import CPalbeOpenSSL
 
   /// Replaces `buffer[body]` by its plaintext after checking the tag behind it; the tag stays where it is.
   ///
-  /// Throws `authenticationFailure` when the tag does not match, and `buffer[body]` is zeros then; `wrongLength` when
-  /// the nonce has not 12 bytes, or a range or the tag lies outside the buffer, which is then as it was.
+  /// Throws `authenticationFailure` when the tag does not match, and `buffer[body]` is zeros then;
+  /// `wrongLength` when the nonce has not 12 bytes, or a range or the tag lies outside the buffer, which is
+  /// then as it was.
   public mutating func open(
     in buffer: inout MutableSpan<UInt8>, body: Range<Int>, authenticating aad: Range<Int>, nonce: Span<UInt8>
   ) throws(CryptoError) {
@@ -157,7 +160,9 @@ import CPalbeOpenSSL
           && update(context, nil, bytes.baseAddress! + aad.lowerBound, aad.count)
       }
     }
-    guard ready, unsafe withBytes(trailer, { unsafe update(context, nil, $0, $1) }) else { throw .fromOpenSSL() }
+    guard ready, unsafe withBytes(trailer, { unsafe update(context, nil, $0, $1) }) else {
+      throw .fromOpenSSL()
+    }
     return body.upperBound
   }
 }
@@ -165,7 +170,8 @@ import CPalbeOpenSSL
 /// Feeds `count` bytes, or associated data where `output` is nil. Nothing is fed for a count of zero.
 @inline(__always)
 private func update(
-  _ context: OpaquePointer, _ output: UnsafeMutablePointer<UInt8>?, _ input: UnsafePointer<UInt8>, _ count: Int
+  _ context: OpaquePointer, _ output: UnsafeMutablePointer<UInt8>?, _ input: UnsafePointer<UInt8>,
+  _ count: Int
 ) -> Bool {
   guard count > 0 else { return true }
   var written: Int32 = 0

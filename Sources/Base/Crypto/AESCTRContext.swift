@@ -1,6 +1,7 @@
 import CPalbeOpenSSL
 
-/// AES in counter mode (NIST SP 800-38A §6.5) with one key, keyed once and used without an allocation. Not authenticated.
+/// AES in counter mode (NIST SP 800-38A §6.5) with one key, keyed once. A message costs no allocation and is not
+/// authenticated.
 ///
 ///     var context = try AESCTRContext(key: key.span)
 ///     context.apply(in: &packet, range: 12..<112, counterBlock: initial.span)
@@ -22,8 +23,11 @@ import CPalbeOpenSSL
   deinit { unsafe EVP_CIPHER_CTX_free(context) }
 
   /// XORs the key stream that starts at `counterBlock` (16 bytes, counted up as one big-endian number) into
-  /// `buffer[range]`. The same call encrypts and decrypts. A range outside the buffer is a programming error and traps.
-  public mutating func apply(in buffer: inout MutableSpan<UInt8>, range: Range<Int>, counterBlock: Span<UInt8>) {
+  /// `buffer[range]`. The same call encrypts and decrypts. A range outside the buffer is a programming error
+  /// and traps.
+  public mutating func apply(
+    in buffer: inout MutableSpan<UInt8>, range: Range<Int>, counterBlock: Span<UInt8>
+  ) {
     precondition(counterBlock.count == 16, "a counter block has 16 bytes")
     precondition(range.lowerBound >= 0 && range.upperBound <= buffer.count, "range outside the buffer")
     precondition(range.count <= Int(Int32.max), "OpenSSL counts in Int32")

@@ -6,33 +6,24 @@ extension Curve25519 {
   public enum KeyAgreement {
     /// A private key, wiped when the value ends.
     public struct PrivateKey: ~Copyable, Sendable {
-      private let key: PKey
+      private let pair: KeyPair
       /// The key to give to the peer.
-      public let publicKey: PublicKey
+      public var publicKey: PublicKey { PublicKey(unchecked: pair.publicBytes) }
 
       /// A fresh key.
-      public init(using random: inout RandomSource) {
-        let scalar = SymmetricKey(byteCount: keyByteCount, using: &random)
-        guard let key = PKey(rawPrivate: scalar.span, type: "X25519") else { fatalError("OpenSSL has no X25519") }
-        publicKey = PublicKey(unchecked: key.rawPublic())
-        self.key = key
-      }
+      public init(using random: inout RandomSource) { pair = KeyPair(.x25519, using: &random) }
 
       /// A 32-byte scalar, clamped where it is used (RFC 7748 §5); throws `wrongLength` for another length.
       public init(rawRepresentation scalar: Span<UInt8>) throws(CryptoError) {
-        guard scalar.count == keyByteCount else { throw .wrongLength(expected: keyByteCount, got: scalar.count) }
-        guard let key = PKey(rawPrivate: scalar, type: "X25519") else { throw .fromOpenSSL() }
-        publicKey = PublicKey(unchecked: key.rawPublic())
-        self.key = key
+        pair = try KeyPair(.x25519, private: scalar)
       }
 
       /// The 32-byte scalar as it was given.
-      public var rawRepresentation: SymmetricKey { key.rawPrivate() }
+      public var rawRepresentation: SymmetricKey { pair.privateBytes() }
 
-      /// The 32-byte shared secret. Throws `invalidPoint` when it is all zeros: a peer's point of small order.
+      /// The 32-byte shared secret. Throws `invalidPoint` when it is zero: a peer's point of small order.
       public borrowing func sharedSecret(with peer: PublicKey) throws(CryptoError) -> SymmetricKey {
-        guard let peer = PKey(rawPublic: peer.rawRepresentation.span, type: "X25519") else { throw .fromOpenSSL() }
-        return try key.sharedSecret(with: peer, byteCount: keyByteCount)
+        try pair.sharedSecret(with: peer.rawRepresentation.span)
       }
     }
 

@@ -6,32 +6,24 @@ extension Curve25519 {
   public enum Signing {
     /// A private key, wiped when the value ends.
     public struct PrivateKey: ~Copyable, Sendable {
-      private let key: PKey
+      private let pair: KeyPair
       /// The key that verifies what this one signs.
-      public let publicKey: PublicKey
+      public var publicKey: PublicKey { PublicKey(unchecked: pair.publicBytes) }
 
       /// A fresh key.
-      public init(using random: inout RandomSource) {
-        let seed = SymmetricKey(byteCount: keyByteCount, using: &random)
-        guard let key = PKey(rawPrivate: seed.span, type: "ED25519") else { fatalError("OpenSSL has no Ed25519") }
-        publicKey = PublicKey(unchecked: key.rawPublic())
-        self.key = key
-      }
+      public init(using random: inout RandomSource) { pair = KeyPair(.ed25519, using: &random) }
 
       /// The 32-byte seed of RFC 8032 §5.1.5; throws `wrongLength` for another length.
       public init(rawRepresentation seed: Span<UInt8>) throws(CryptoError) {
-        guard seed.count == keyByteCount else { throw .wrongLength(expected: keyByteCount, got: seed.count) }
-        guard let key = PKey(rawPrivate: seed, type: "ED25519") else { throw .fromOpenSSL() }
-        publicKey = PublicKey(unchecked: key.rawPublic())
-        self.key = key
+        pair = try KeyPair(.ed25519, private: seed)
       }
 
       /// The 32-byte seed.
-      public var rawRepresentation: SymmetricKey { key.rawPrivate() }
+      public var rawRepresentation: SymmetricKey { pair.privateBytes() }
 
       /// The 64-byte signature; the same for the same message.
       public borrowing func signature(for message: Span<UInt8>) throws(CryptoError) -> [UInt8] {
-        try key.sign(message, digest: nil, maximum: 64)
+        try pair.key.sign(message, digest: nil, maximum: 64)
       }
     }
 
@@ -57,7 +49,7 @@ extension Curve25519 {
 
       /// True when `signature` is this key's over `message`; false for anything else, also of another length.
       public func isValidSignature(_ signature: Span<UInt8>, for message: Span<UInt8>) -> Bool {
-        guard let key = PKey(rawPublic: rawRepresentation.span, type: "ED25519") else { return false }
+        guard let key = try? PKey(public: rawRepresentation.span, on: .ed25519) else { return false }
         return key.verify(signature, for: message, digest: nil)
       }
     }

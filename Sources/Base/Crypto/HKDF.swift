@@ -2,9 +2,14 @@
 public enum HKDF<H: HashFunction> {
   /// HKDF-Extract: a pseudorandom key of `H.byteCount` bytes. An empty salt stands for zeros (§2.2).
   public static func extract(salt: Span<UInt8>, inputKeyMaterial: Span<UInt8>) -> SymmetricKey {
+    extract(salt: salt, prefix: Span(), inputKeyMaterial: inputKeyMaterial)
+  }
+
+  /// HKDF-Extract of `prefix` followed by the key material, without joining them in memory that is not wiped.
+  static func extract(salt: Span<UInt8>, prefix: Span<UInt8>, inputKeyMaterial: Span<UInt8>) -> SymmetricKey {
     var context = HMACContext<H>(key: salt)
     return SymmetricKey(byteCount: H.byteCount) { output in
-      context.compute(inputKeyMaterial)
+      context.compute(prefix, inputKeyMaterial)
       context.appendCode(to: &output)
     }
   }

@@ -1,11 +1,11 @@
 import CPalbeOpenSSL
 
-/// HMAC (RFC 2104) keyed once and used for many messages: two copied hash states and no heap allocation a message.
+/// HMAC (RFC 2104) keyed once and used for many messages, each without a heap allocation.
 ///
 ///     var context = HMACContext<SHA1>(key: key.span)
 ///     context.authenticate(packet, rolloverCounter, into: &tag)  // 10 bytes: HMAC-SHA1-80
 @safe public struct HMACContext<H: HashFunction>: ~Copyable, @unchecked Sendable {
-  /// Hash states after the padded key: inner, outer, and the one at work. On the heap, so that a move leaves no trace.
+  /// Hash states after the padded key: inner, outer, and the one at work. On the heap: a move leaves no trace.
   private let states: UnsafeMutablePointer<H>
   private let digest: UnsafeMutableBufferPointer<UInt8>
 
@@ -60,21 +60,22 @@ import CPalbeOpenSSL
   }
 
   /// True when `code` is the start of the message's code. An empty code is never valid. Constant time.
-  public mutating func isValid(_ code: Span<UInt8>, for first: Span<UInt8>, _ second: Span<UInt8> = Span()) -> Bool
-  {
+  public mutating func isValid(
+    _ code: Span<UInt8>, for first: Span<UInt8>, _ second: Span<UInt8> = Span()
+  ) -> Bool {
     guard !code.isEmpty, code.count <= H.byteCount else { return false }
     compute(first, second)
     return unsafe ConstantTime.equal(code, Span(_unsafeElements: digest).extracting(first: code.count))
   }
 
-  /// The code of the parts in this order, left in `digest`; with `afterLastCode` the code left there goes first.
+  /// The code of the parts in this order, left in `digest`. `afterLastCode` puts the code left there first.
   mutating func compute(
     _ first: Span<UInt8>, _ second: Span<UInt8> = Span(), _ third: Span<UInt8> = Span(),
     afterLastCode: Bool = false
   ) {
     unsafe states[Self.work] = states[Self.inner]
     if afterLastCode { unsafe states[Self.work].update(Span(_unsafeElements: digest)) }
-    unsafe states[Self.work].update(first)
+    if !first.isEmpty { unsafe states[Self.work].update(first) }
     if !second.isEmpty { unsafe states[Self.work].update(second) }
     if !third.isEmpty { unsafe states[Self.work].update(third) }
     unsafe Self.finish(&states[Self.work], into: digest)
@@ -87,6 +88,12 @@ import CPalbeOpenSSL
   @_lifetime(output: copy output)
   mutating func appendCode(to output: inout OutputSpan<UInt8>) {
     for index in 0..<min(H.byteCount, output.freeCapacity) { output.append(unsafe digest[index]) }
+  }
+
+  /// XORs the last computed code into what `output` holds from `start` on, at most a code's length.
+  @_lifetime(output: copy output)
+  mutating func mixCode(into output: inout OutputSpan<UInt8>, from start: Int) {
+    for index in start..<output.count { output[index] ^= unsafe digest[index - start] }
   }
 
   private static func finish(_ state: inout H, into digest: UnsafeMutableBufferPointer<UInt8>) {

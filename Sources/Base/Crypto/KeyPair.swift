@@ -1,134 +1,134 @@
 import CPalbeOpenSSL
 import PalbeUnits
+import PalbeWire
 
-/// An owned EVP_PKEY. OpenSSL lets several threads use one for signing and deriving.
-@safe struct PKey: ~Copyable, @unchecked Sendable {
-  let pointer: OpaquePointer
+/// A private key with its public key's bytes: what every private key type of this module is made of.
+struct KeyPair: ~Copyable, Sendable {
+  let curve: Curve
+  let key: PKey
+  /// `curve.publicByteCount` bytes.
+  let publicBytes: [UInt8]
 
-  init(owning pointer: OpaquePointer) { unsafe self.pointer = pointer }
-
-  /// A key of Curve25519 from its raw bytes.
-  init?(rawPrivate bytes: Span<UInt8>, type: StaticString) {
-    let made = unsafe type.withName { name in
-      unsafe withBytes(bytes) { unsafe EVP_PKEY_new_raw_private_key_ex(nil, name, nil, $0, $1) }
+  /// From a raw seed or a big-endian scalar. Throws `wrongLength`, and `invalidPrivateKey` for a scalar that
+  /// is zero or not below the order of its NIST curve.
+  init(_ curve: Curve, private bytes: Span<UInt8>) throws(CryptoError) {
+    guard bytes.count == curve.privateByteCount else {
+      throw .wrongLength(expected: curve.privateByteCount, got: bytes.count)
     }
-    guard let made = unsafe made else { return nil }
-    unsafe pointer = made
+    let point: [UInt8]
+    let made: OpaquePointer?
+    if let group = unsafe curve.group {
+      point = try unsafe multiplyGenerator(of: group, by: bytes, byteCount: curve.publicByteCount)
+      unsafe made = importEC(curve, point: point, bigEndianScalar: bytes)
+    } else {
+      unsafe made = withBytes(bytes) {
+        unsafe EVP_PKEY_new_raw_private_key_ex(nil, curve.name.cString, nil, $0, $1)
+      }
+      point = unsafe rawPublicBytes(made, count: curve.publicByteCount)
+    }
+    guard let made = unsafe made, !point.isEmpty else { throw .fromOpenSSL() }
+    self.curve = curve
+    self.key = unsafe PKey(owning: made)
+    self.publicBytes = point
   }
 
-  /// A public key of Curve25519 from its raw bytes.
-  init?(rawPublic bytes: Span<UInt8>, type: StaticString) {
-    let made = unsafe type.withName { name in
-      unsafe withBytes(bytes) { unsafe EVP_PKEY_new_raw_public_key_ex(nil, name, nil, $0, $1) }
+  /// From bytes that are uniform, with the bits that a scalar cannot have cleared. Nil when they are out of
+  /// range, and the next ones are due (FIPS 186-4 B.4.2, RFC 9180 §7.1.3).
+  init?(_ curve: Curve, masking bytes: Span<UInt8>) {
+    let candidate = SymmetricKey(byteCount: bytes.count) { output in
+      for index in bytes.indices { output.append(index == 0 ? bytes[0] & curve.firstByteMask : bytes[index]) }
     }
-    guard let made = unsafe made else { return nil }
-    unsafe pointer = made
+    do throws(CryptoError) {
+      try self.init(curve, private: candidate.span)
+    } catch {
+      return nil
+    }
   }
 
-  deinit { unsafe EVP_PKEY_free(pointer) }
-
-  /// The raw public bytes of a Curve25519 key.
-  borrowing func rawPublic() -> [UInt8] {
-    [UInt8](capacity: 32) { output in
-      unsafe output.withUnsafeMutableBufferPointer { buffer, initialized in
-        var count = buffer.count
-        let got = unsafe EVP_PKEY_get_raw_public_key(pointer, buffer.baseAddress, &count)
-        precondition(got == 1 && count == 32)
-        initialized = count
+  /// A fresh key. How often a scalar is drawn again tells nothing about the one kept.
+  init(_ curve: Curve, using random: inout RandomSource) {
+    for _ in 0..<256 {
+      let bytes = SymmetricKey(byteCount: curve.privateByteCount, using: &random)
+      if let pair = KeyPair(curve, masking: bytes.span) {
+        self = pair
+        return
       }
     }
+    // A sound source fails here less often than once in 2^256 times.
+    fatalError("the random source gives no key of \(curve.name)")
   }
 
-  /// The raw private bytes of a Curve25519 key.
-  borrowing func rawPrivate() -> SymmetricKey {
-    SymmetricKey(byteCount: 32) { output in
+  /// The seed, or the scalar in big-endian order: what the key was made from.
+  borrowing func privateBytes() -> SymmetricKey {
+    let size = curve.privateByteCount
+    let isNIST = curve.isNIST
+    return SymmetricKey(byteCount: size) { output in
       unsafe output.withUnsafeMutableBufferPointer { buffer, initialized in
-        var count = buffer.count
-        let got = unsafe EVP_PKEY_get_raw_private_key(pointer, buffer.baseAddress, &count)
-        precondition(got == 1 && count == 32)
-        initialized = count
-      }
-    }
-  }
-
-  /// Diffie-Hellman. Throws `invalidPoint` where OpenSSL refuses the peer's point, and for a result of zeros.
-  borrowing func sharedSecret(with peer: borrowing PKey, byteCount: Int) throws(CryptoError) -> SymmetricKey {
-    guard let context = unsafe EVP_PKEY_CTX_new_from_pkey(nil, pointer, nil) else { throw .fromOpenSSL() }
-    defer { unsafe EVP_PKEY_CTX_free(context) }
-    guard unsafe EVP_PKEY_derive_init(context) == 1, unsafe EVP_PKEY_derive_set_peer(context, peer.pointer) == 1 else {
-      ERR_clear_error()
-      throw .invalidPoint
-    }
-    return try SymmetricKey(byteCount: byteCount) { output throws(CryptoError) in
-      try unsafe output.withUnsafeMutableBufferPointer { buffer, initialized throws(CryptoError) in
-        var count = buffer.count
-        guard unsafe EVP_PKEY_derive(context, buffer.baseAddress, &count) == 1 else {
-          ERR_clear_error()
-          throw .invalidPoint
+        var count = size
+        if isNIST {
+          var number: OpaquePointer?
+          let got = unsafe EVP_PKEY_get_bn_param(key.pointer, OSSL_PKEY_PARAM_PRIV_KEY, &number)
+          precondition(got == 1)
+          count = Int(unsafe BN_bn2binpad(number, buffer.baseAddress, Int32(size)))
+          unsafe BN_clear_free(number)
+        } else {
+          let got = unsafe EVP_PKEY_get_raw_private_key(key.pointer, buffer.baseAddress, &count)
+          precondition(got == 1)
         }
+        precondition(count == size)
         initialized = count
       }
-      guard !isAllZeros(output.span) else { throw .invalidPoint }
     }
   }
 
-  /// A signature of at most `maximum` bytes with the key's own hash, or with `digest`.
-  borrowing func sign(
-    _ message: Span<UInt8>, digest: StaticString?, maximum: Int
-  ) throws(CryptoError) -> [UInt8] {
-    guard let context = unsafe EVP_MD_CTX_new() else { throw .fromOpenSSL() }
-    defer { unsafe EVP_MD_CTX_free(context) }
-    let ready =
-      if let digest {
-        unsafe digest.withName { unsafe EVP_DigestSignInit_ex(context, nil, $0, nil, nil, pointer, nil) }
-      } else {
-        unsafe EVP_DigestSignInit_ex(context, nil, nil, nil, nil, pointer, nil)
-      }
-    guard ready == 1 else { throw .fromOpenSSL() }
-    var signature = [UInt8](repeating: 0, count: maximum)
-    var count = maximum
-    let signed = unsafe withBytes(message) { bytes, length in
-      unsafe signature.withUnsafeMutableBufferPointer {
-        unsafe EVP_DigestSign(context, $0.baseAddress, &count, bytes, length)
-      }
-    }
-    guard signed == 1 else { throw .fromOpenSSL() }
-    signature.removeLast(maximum - count)
-    return signature
-  }
-
-  /// False for every signature that does not verify, whatever the reason.
-  borrowing func verify(_ signature: Span<UInt8>, for message: Span<UInt8>, digest: StaticString?) -> Bool {
-    guard let context = unsafe EVP_MD_CTX_new() else { return false }
-    defer {
-      unsafe EVP_MD_CTX_free(context)
-      ERR_clear_error()
-    }
-    let ready =
-      if let digest {
-        unsafe digest.withName { unsafe EVP_DigestVerifyInit_ex(context, nil, $0, nil, nil, pointer, nil) }
-      } else {
-        unsafe EVP_DigestVerifyInit_ex(context, nil, nil, nil, nil, pointer, nil)
-      }
-    guard ready == 1 else { return false }
-    return unsafe withBytes(signature) { bytes, count in
-      unsafe withBytes(message) { unsafe EVP_DigestVerify(context, bytes, count, $0, $1) == 1 }
-    }
+  /// Diffie-Hellman with a peer's public bytes; throws as `PKey(public:on:)` and `PKey.sharedSecret` do.
+  borrowing func sharedSecret(with peer: Span<UInt8>) throws(CryptoError) -> SymmetricKey {
+    let peer = try PKey(public: peer, on: curve)
+    return try key.sharedSecret(with: peer, on: curve)
   }
 }
 
-/// The check of RFC 7748 §6.1, an OR over all bytes so that it does not end early.
-private func isAllZeros(_ bytes: Span<UInt8>) -> Bool {
-  var seen: UInt8 = 0
-  for index in bytes.indices { seen |= bytes[index] }
-  return seen == 0
+private func importEC(_ curve: Curve, point: [UInt8], bigEndianScalar: Span<UInt8>) -> OpaquePointer? {
+  let scalar = SymmetricKey(byteCount: bigEndianScalar.count) { output in
+    #if _endian(little)
+      for index in bigEndianScalar.indices.reversed() { output.append(bigEndianScalar[index]) }
+    #else
+      output.append(contentsOf: bigEndianScalar)
+    #endif
+  }
+  return unsafe importEC(curve, public: point.span, private: scalar.span)
 }
 
-extension StaticString {
-  /// The text as a C string.
-  func withName<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result {
-    withUTF8Buffer { utf8 in
-      unsafe utf8.withMemoryRebound(to: CChar.self) { unsafe body($0.baseAddress!) }
-    }
+/// The public bytes of a raw key; none when there are not `count`.
+private func rawPublicBytes(_ key: OpaquePointer?, count: Int) -> [UInt8] {
+  guard let key = unsafe key else { return [] }
+  var bytes = [UInt8](repeating: 0, count: count)
+  var length = count
+  let got = unsafe bytes.withUnsafeMutableBufferPointer {
+    unsafe EVP_PKEY_get_raw_public_key(key, $0.baseAddress, &length)
   }
+  return got == 1 && length == count ? bytes : []
+}
+
+/// The public point of a big-endian scalar, 4 | x | y. Throws `invalidPrivateKey` unless 0 < scalar < order.
+private func multiplyGenerator(
+  of group: OpaquePointer, by scalar: Span<UInt8>, byteCount: Int
+) throws(CryptoError) -> [UInt8] {
+  guard
+    let number = unsafe withBytes(scalar, { unsafe BN_bin2bn($0, Int32($1), nil) })
+  else { throw .fromOpenSSL() }
+  defer { unsafe BN_clear_free(number) }
+  unsafe BN_set_flags(number, BN_FLG_CONSTTIME)
+  guard unsafe BN_is_zero(number) == 0, unsafe BN_cmp(number, EC_GROUP_get0_order(group)) < 0 else {
+    throw .invalidPrivateKey
+  }
+  guard let point = unsafe EC_POINT_new(group) else { throw .fromOpenSSL() }
+  defer { unsafe EC_POINT_free(point) }
+  guard unsafe EC_POINT_mul(group, point, number, nil, nil, nil) == 1 else { throw .fromOpenSSL() }
+  var bytes = [UInt8](repeating: 0, count: byteCount)
+  let written = unsafe bytes.withUnsafeMutableBufferPointer {
+    unsafe EC_POINT_point2oct(group, point, POINT_CONVERSION_UNCOMPRESSED, $0.baseAddress, $0.count, nil)
+  }
+  guard written == byteCount else { throw .fromOpenSSL() }
+  return bytes
 }

@@ -1,6 +1,7 @@
 import CPalbeOpenSSL
 
-/// Algorithms fetched once for the process. A fetch takes a lock and allocates; a context made from these does not fetch.
+/// Algorithms fetched once for the process. A fetch takes a lock and allocates; a context made from these
+/// does not fetch.
 enum Fetched {
   nonisolated(unsafe) static let aes128GCM = unsafe cipher("AES-128-GCM")
   nonisolated(unsafe) static let aes256GCM = unsafe cipher("AES-256-GCM")

@@ -2,8 +2,8 @@
 #include <openssl/sha.h>
 
 // The SHA states as plain values. A state that can be copied makes an HMAC keyed once reusable without a heap
-// allocation; EVP_MD_CTX_copy_ex of OpenSSL 3.0 allocates at every copy. OpenSSL 3 marks these calls deprecated in
-// favour of EVP, so they are wrapped here one by one and the deprecation of everything else stays visible.
+// allocation; EVP_MD_CTX_copy_ex of OpenSSL 3.0 allocates at every copy. OpenSSL 3 marks these calls deprecated
+// in favour of EVP, so they are wrapped here one by one and the deprecation of everything else stays visible.
 #define PALBE_DIGEST(name, State, Init, Update, Final)                                         \
   static inline void palbe_##name##_init(State *_Nonnull state) { (void)Init(state); }         \
   static inline void palbe_##name##_update(State *_Nonnull state, const void *_Nonnull bytes,  \

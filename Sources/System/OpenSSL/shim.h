@@ -15,3 +15,4 @@
 #include <openssl/x509.h>
 
 #include "digests.h"
+#include "keys.h"
