@@ -39,8 +39,10 @@ struct DemoCheckTests {
     var testDescription: String
     var change: @Sendable (inout DemoMeasurements) -> Void
 
-    init(_ check: String, _ description: String, _ change: @escaping @Sendable (inout DemoMeasurements) -> Void)
-    {
+    init(
+      _ check: String, _ description: String,
+      _ change: @escaping @Sendable (inout DemoMeasurements) -> Void
+    ) {
       self.check = check
       testDescription = description
       self.change = change

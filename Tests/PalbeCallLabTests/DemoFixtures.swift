@@ -15,7 +15,8 @@ extension DemoMeasurements {
     measured.groupEpoch = 2
     measured.wrongKey = WrongKeyMeasurement(packets: 1_000, refusedFrames: 500, decodedFrames: 0)
     measured.audit = AuditMeasurement(
-      searchedFrames: 1_500, loggedFrames: 1_600, packets: 3_000, packetBytes: 2_500_000, memoryBytes: 40 << 20)
+      searchedFrames: 1_500, loggedFrames: 1_600, packets: 3_000, packetBytes: 2_500_000,
+      memoryBytes: 40 << 20)
     measured.control = AuditMeasurement(
       searchedFrames: 450, loggedFrames: 480, packets: 900, packetBytes: 800_000, packetWindows: 200_000,
       foundFrames: 449, memoryBytes: 40 << 20, memoryWindows: 5_000)

@@ -15,9 +15,10 @@ struct DemoProcessTests {
 
   @Test("A line of output is waited for; the program ends when it is asked")
   func greeting() async throws {
-    let child = try shell("echo other; echo 'palbe-sfu 1.0.0 listening: signaling 127.0.0.1:7'; exec sleep 60")
+    let ready = "palbe-sfu 1.0.0 listening: signaling 127.0.0.1:7"
+    let child = try shell("echo other; echo '\(ready)'; exec sleep 60")
     let line = try await child.line(beginningWith: "palbe-sfu ", within: .seconds(20))
-    #expect(line == "palbe-sfu 1.0.0 listening: signaling 127.0.0.1:7")
+    #expect(line == ready)
     #expect(isRunning(child.processID))
     #expect(child.stop() == 128 + SIGTERM)
     #expect(!isRunning(child.processID))

@@ -26,25 +26,35 @@ struct CallGroup: ~Copyable {
   private var random: RandomSource
   private var time: UInt64
 
+  private init(
+    anna: consuming MLSGroup, ben: consuming MLSGroup, random: RandomSource, time: UInt64
+  ) {
+    self.anna = anna
+    self.ben = ben
+    self.random = random
+    self.time = time
+  }
+
   /// Makes a group with the first participant in it and adds the second: key package, Add commit, Welcome.
-  init(first: String, second: String) throws {
-    random = SystemRandom.source()
-    time = UInt64(max(0, WallClock.unixNanoseconds()) / 1_000_000_000)
+  static func make(first: String, second: String) throws -> CallGroup {
+    var random = SystemRandom.source()
+    let time = UInt64(max(0, WallClock.unixNanoseconds()) / 1_000_000_000)
     let lifetime = Lifetime(notBefore: time - 3_600, notAfter: time + 86_400)
     let firstClient = try MLSClient(credential: .basic(identity: Array(first.utf8)), using: &random)
     let secondClient = try MLSClient(credential: .basic(identity: Array(second.utf8)), using: &random)
 
     let bundle = try secondClient.makeKeyPackage(lifetime: lifetime, using: &random)
-    let keyPackageBytes = bundle.message.encoded()
-    guard case .keyPackage(let keyPackage) = try MLSMessage(decoding: keyPackageBytes) else {
+    guard case .keyPackage(let keyPackage) = try MLSMessage(decoding: bundle.message.encoded()) else {
       throw KeyError.unexpectedMessage
     }
-    anna = try MLSGroup.create(
+    var anna = try MLSGroup.create(
       groupID: random.bytes(16), client: firstClient, lifetime: lifetime, using: &random)
     let added = try anna.add([keyPackage], at: time, using: &random)
     try anna.mergePendingCommit(at: time)
     guard let welcome = added.welcome?.encoded() else { throw KeyError.unexpectedMessage }
-    ben = try MLSGroup.join(try MLSMessage(decoding: welcome), keyPackages: [bundle], client: secondClient)
+    let ben = try MLSGroup.join(
+      try MLSMessage(decoding: welcome), keyPackages: [bundle], client: secondClient)
+    return CallGroup(anna: anna, ben: ben, random: random, time: time)
   }
 
   /// The group's epoch: 1 after the second participant was added.

@@ -68,12 +68,14 @@ enum DemoChecks {
       "no picture is lost to the key change",
       missing == 0 && directions.allSatisfy { $0.video.capturedAroundRekeying > 0 } && !directions.isEmpty,
       "\(missing) of \(directions.reduce(0) { $0 + $1.video.capturedAroundRekeying }) within 1 s of it")
+    let isEncrypted = directions.count == 2 && directions.allSatisfy(\.isEncrypted)
     check(
-      "the call is encrypted end to end", directions.count == 2 && directions.allSatisfy(\.isEncrypted),
-      directions.allSatisfy(\.isEncrypted) ? "every track is announced as encrypted" : "a track is not")
+      "the call is encrypted end to end", isEncrypted,
+      isEncrypted ? "every track is announced as encrypted" : "a track is not announced as encrypted")
     check(
       "the key changed once", measured.keyEpochs == [2, 2] && measured.groupEpoch == 2,
-      "\(measured.keyEpochs.map(String.init).joined(separator: " and ")) keys, MLS epoch \(measured.groupEpoch)")
+      "\(measured.keyEpochs.map(String.init).joined(separator: " and ")) keys, MLS epoch "
+        + "\(measured.groupEpoch)")
     addSecrecy(measured, check)
     return checks
   }

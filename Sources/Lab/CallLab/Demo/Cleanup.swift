@@ -39,11 +39,11 @@ final class Cleanup: Sendable {
 
   /// A new folder that only we can read, removed at the end.
   func makeFolder() throws -> String {
-    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("palbe-demo-\(UUID().uuidString)")
+    let folder = FileManager.default.temporaryDirectory.path + "/palbe-demo-\(UUID().uuidString)"
     try FileManager.default.createDirectory(
-      at: folder, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
-    add(folder: folder.path)
-    return folder.path
+      atPath: folder, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+    add(folder: folder)
+    return folder
   }
 
   /// Hangs up all participants, for at most `patience`, then ends all processes and removes all folders.

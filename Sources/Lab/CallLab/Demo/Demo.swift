@@ -48,8 +48,13 @@ public enum Demo {
 
   private static func conclude(_ measured: DemoMeasurements, _ options: DemoOptions) -> Int32 {
     let checks = DemoChecks.evaluate(measured)
-    let lines = DemoTable.lines(measured, checks: checks)
-    FileHandle.standardOutput.write(Data((lines.joined(separator: "\n") + "\n").utf8))
+    if measured.directions.isEmpty, let trouble = measured.troubles.first {
+      // No call, no figures.
+      complain("palbe-call demo: FAILED, the call could not be placed: \(trouble)")
+    } else {
+      let lines = DemoTable.lines(measured, checks: checks)
+      FileHandle.standardOutput.write(Data((lines.joined(separator: "\n") + "\n").utf8))
+    }
     let report = DemoReport(measured, checks: checks)
     if let path = options.reportPath {
       do {

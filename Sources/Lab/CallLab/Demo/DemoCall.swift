@@ -17,7 +17,7 @@ struct DemoCall {
   func measure(into measured: inout DemoMeasurements) async throws {
     let progress = run.progress
     progress.phase("making an MLS group of anna and ben")
-    var group = try CallGroup(first: DemoRun.anna.identity, second: DemoRun.ben.identity)
+    var group = try CallGroup.make(first: DemoRun.anna.identity, second: DemoRun.ben.identity)
     let (room, key) = (run.newRoom(), try group.callKey())
 
     progress.phase("anna joins")

@@ -73,7 +73,9 @@ struct DemoRun: Sendable {
   }
 
   /// Waits for the first decoded picture; throws `Trouble` after `patience`.
-  func firstPicture(_ participant: DemoParticipant, within limit: TimeDelta = patience) async throws -> Instant {
+  func firstPicture(
+    _ participant: DemoParticipant, within limit: TimeDelta = patience
+  ) async throws -> Instant {
     let deadline = MonotonicClock.now() + limit
     while MonotonicClock.now() < deadline {
       if let time = participant.received.firstDecode { return time }
@@ -99,7 +101,7 @@ struct DemoRun: Sendable {
 
   /// Another set-up of a call with a group of its own; nil when its second participant never saw a picture.
   func timeSetup(_ sfu: DemoSFU) async throws -> TimeDelta? {
-    let group = try CallGroup(first: Self.anna.identity, second: Self.ben.identity)
+    let group = try CallGroup.make(first: Self.anna.identity, second: Self.ben.identity)
     let (room, key) = (newRoom(), try group.callKey())
     let anna = try await join(Self.anna, sfu, room: room, key: key, seconds: 3)
     try await Task.sleep(for: .milliseconds(500))
