@@ -133,7 +133,9 @@ final class Party {
   }
 
   func log(_ identity: String, _ kind: MediaKind) -> TrackLog? {
-    tracks.values.filter { $0.identity == identity && $0.kind == kind }.max { $0.subscribedAt < $1.subscribedAt }
+    tracks.values.filter { $0.identity == identity && $0.kind == kind }.max {
+      $0.subscribedAt < $1.subscribedAt
+    }
   }
 
   func has(_ event: CallEvent) -> Bool { events.contains { $0.event == event } }

@@ -1,7 +1,8 @@
 import PalbeUnits
 import PalbeWire
 
-/// A frame that looks encoded to everything between encoder and decoder, and carries its number and when it was made.
+/// A frame that looks encoded to everything between encoder and decoder, and carries its number and when it
+/// was made.
 struct SyntheticFrame: Equatable {
   var isKeyFrame: Bool
   var number: UInt32

@@ -2,8 +2,8 @@ import PalbeFrameEncryption
 import PalbeRTP
 import PalbeUnits
 
-/// Counts what must never happen: two different things protected under one (SSRC, roll-over, sequence) or under one
-/// (frame key, counter).
+/// Counts what must never happen: two different things protected under one (SSRC, roll-over, sequence) or
+/// under one (frame key, counter).
 struct Uniqueness {
   private struct Packet: Hashable {
     var sender: String
@@ -27,7 +27,9 @@ struct Uniqueness {
 
   /// A datagram as it leaves.
   mutating func sent(_ bytes: [UInt8], by sender: String) {
-    guard PacketKind(bytes.span) == .rtp, let header = try? RTPHeader.parseProtected(bytes.span) else { return }
+    guard PacketKind(bytes.span) == .rtp, let header = try? RTPHeader.parseProtected(bytes.span) else {
+      return
+    }
     let stream = "\(sender) \(header.ssrc.rawValue)"
     let index = unwrappers[stream, default: SequenceUnwrapper()].unwrap(header.sequenceNumber).rawValue
     let packet = Packet(sender: sender, ssrc: header.ssrc.rawValue, index: index)
@@ -46,7 +48,9 @@ struct Uniqueness {
     guard !payload.isEmpty else { return }
     var codec = FrameCodec.opus
     if header.payloadType == PayloadType(96) {
-      guard let descriptor = try? VP8PayloadDescriptor.parse(payload.span), descriptor.startsFrame else { return }
+      guard let descriptor = try? VP8PayloadDescriptor.parse(payload.span), descriptor.startsFrame else {
+        return
+      }
       payload.removeFirst(descriptor.byteCount)
       codec = .vp8
     }

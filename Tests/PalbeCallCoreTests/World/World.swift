@@ -122,8 +122,9 @@ final class World {
   // MARK: The loop
 
   private func turn() {
-    while let index = signals.indices.filter({ signals[$0].due <= now }).min(by: { signals[$0].due < signals[$1].due })
-    {
+    while let index = signals.indices.filter({ signals[$0].due <= now }).min(by: {
+      signals[$0].due < signals[$1].due
+    }) {
       deliver(signals.remove(at: index))
     }
     while let datagram = network.poll(at: now) { deliver(datagram) }
@@ -213,7 +214,8 @@ final class World {
       switch event {
       case .send(let connection, let bytes):
         enqueue(
-          Signal(due: now + signalDelay, party: Int(connection.rawValue) - 1, bytes: bytes, isToServer: false))
+          Signal(due: now + signalDelay, party: Int(connection.rawValue) - 1, bytes: bytes, isToServer: false)
+        )
       case .close(let connection):
         enqueue(
           Signal(due: now + signalDelay, party: Int(connection.rawValue) - 1, bytes: nil, isToServer: false))
