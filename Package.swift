@@ -101,8 +101,8 @@ let targets: [Target] = [
   library(
     "Server", "SFUServer",
     base + [
-      "PalbeCrypto", "PalbeProtobuf", "PalbeLiveKit", "PalbeSFUCore", "PalbeEventLoop", "PalbeWebServer",
-      "CPalbeZlib",
+      "PalbeCrypto", "PalbeProtobuf", "PalbeLiveKit", "PalbeDTLS", "PalbeSFUCore", "PalbeEventLoop",
+      "PalbeWebServer", "CPalbeZlib",
     ], settings: strict),
 
   // SDK: the public products; their names carry no further prefix.
@@ -125,7 +125,7 @@ let targets: [Target] = [
     ], settings: strict),
 
   // Tools
-  tool("palbe-sfu", "PalbeSFUServer", extra: ["PalbeCommandLine"]),
+  tool("palbe-sfu", "PalbeSFUServer", extra: ["PalbeUnits", "PalbeCommandLine", "PalbeEventLoop"]),
   tool("palbe-call", "PalbeCallLab", extra: ["PalbeCommandLine"]),
   tool(
     "palbe-bench", "PalbeFrameEncryption", path: "bench/palbe-bench",
