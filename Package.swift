@@ -111,17 +111,19 @@ let targets: [Target] = [
   .target(
     name: "PalbeCall",
     dependencies: (base + [
-      "PalbeMessaging", "PalbeCrypto", "PalbeCallCore", "PalbeLiveKit", "PalbeFrameEncryption", "PalbeOpus",
-      "PalbeVP8", "PalbeMediaFiles", "PalbeEventLoop", "PalbeWebServer",
+      "PalbeMessaging", "PalbeCallCore", "PalbeDTLS", "PalbeFrameEncryption", "PalbeOpus", "PalbeVP8",
+      "PalbeMediaFiles", "PalbeEventLoop", "PalbeWebServer",
     ]).map { .target(name: $0) },
-    path: "Sources/SDK/PalbeCall", swiftSettings: strict),
+    path: "Sources/SDK/PalbeCall",
+    // Nothing of the engine may show in the public interface (S4-50).
+    swiftSettings: strict + [.enableUpcomingFeature("InternalImportsByDefault")]),
 
   // Lab
   library(
     "Lab", "CallLab",
     base + [
-      "PalbeMessaging", "PalbeCall", "PalbeMLS", "PalbeMLSMessages", "PalbeCrypto", "PalbeMediaFiles",
-      "CPalbeLinux",
+      "PalbeMessaging", "PalbeCall", "PalbeCallCore", "PalbeFrameEncryption", "PalbeMLS", "PalbeMLSMessages",
+      "PalbeCrypto", "PalbeMediaFiles", "PalbeEventLoop", "CPalbeLinux",
     ], settings: strict),
 
   // Tools

@@ -1,5 +1,5 @@
-import PalbeMediaFiles
-import PalbeUnits
+package import PalbeMediaFiles
+package import PalbeUnits
 import Synchronization
 
 /// Plays a WAV file in a loop. A disk that fails during the call gives silence.

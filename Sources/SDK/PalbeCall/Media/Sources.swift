@@ -1,4 +1,4 @@
-import PalbeUnits
+package import PalbeUnits
 
 /// Sound that a call sends: one channel at 48 kHz.
 package protocol AudioSource: Sendable {
