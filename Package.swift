@@ -179,7 +179,11 @@ let targets: [Target] = [
   tests("PalbeMediaFiles", base + ["PalbeTestKit"]),
   tests(
     "PalbeSFUServer",
-    base + ["PalbeCrypto", "PalbeSFUCore", "PalbeLiveKit", "PalbeTestKit", "CPalbeLinux", "CPalbeZlib"]),
+    base + [
+      "PalbeCrypto", "PalbeProtobuf", "PalbeDTLS", "PalbeRTP", "PalbeSDP", "PalbeLiveKit", "PalbeSFUCore",
+      "PalbeCallCore", "PalbeEventLoop", "PalbeWebServer", "PalbeTestKit", "CPalbeLinux", "CPalbeZlib",
+      "CPalbeMallocCounter",
+    ]),
   tests("PalbeMessaging", ["PalbeTestKit"]),
   tests("PalbeCall", base + ["PalbeMessaging", "PalbeTestKit"]),
   tests(

@@ -1,6 +1,7 @@
 import PalbeCrypto
 import PalbeEventLoop
 import PalbeLiveKit
+import PalbeProtobuf
 import PalbeWire
 
 @testable import PalbeSFUServer

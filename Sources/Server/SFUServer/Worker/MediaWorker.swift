@@ -46,6 +46,7 @@ struct MediaWorker: ~Copyable {
   /// Datagrams lost because of that, and when the log was last told.
   private var dropped = 0
   private var reportedAt = Instant.zero
+  private var budget = LogBudget()
   private(set) var isStopped = false
 
   init(_ seed: consuming WorkerSeed) throws(SystemError) {
@@ -193,9 +194,19 @@ struct MediaWorker: ~Copyable {
       switch event {
       case .send(let id, let message): connections[id]?.send(message)
       case .close(let id): connections[id]?.close()
-      case .log(let record): log.write(record, worker: index)
+      case .log(let record): write(record, at: now)
       }
     }
+  }
+
+  private mutating func write(_ record: SFULogRecord, at now: Instant) {
+    switch budget.take(at: now) {
+    case .suppress: return
+    case .write: break
+    case .writeAfter(let count):
+      log.write(.warning, "log lines suppressed", [("count", "\(count)"), ("worker", "\(index)")])
+    }
+    log.write(record, worker: index)
   }
 
   /// Hands the batch to the kernel; what does not fit waits until the socket has room.
