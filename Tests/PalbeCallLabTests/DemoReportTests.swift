@@ -100,6 +100,7 @@ struct DemoReportTests {
       progress.phase("two")
       progress.finish()
       progress.finish()
+      progress.phase("late")
       #expect(written.text == expected)
     }
   }

@@ -36,6 +36,7 @@ final class ChildProcess: Sendable {
     var output: [String] = []
     var errors: [String] = []
     var status: Int32?
+    var wasStopped = false
   }
 
   let processID: pid_t
@@ -202,6 +203,8 @@ final class ChildProcess: Sendable {
 
   /// The exit status, 128 and the signal's number when a signal ended it; nil while it runs.
   var exitStatus: Int32? { state.withLock { $0.status } }
+  /// `stop()` was called.
+  var wasStopped: Bool { state.withLock { $0.wasStopped } }
   /// What it printed to standard output, by lines.
   var outputLines: [String] { state.withLock { $0.output } }
   /// What it printed to standard error, by lines.
@@ -231,6 +234,7 @@ final class ChildProcess: Sendable {
   func stop(patience: TimeDelta = .seconds(3)) -> Int32 {
     let deadline = MonotonicClock.now() + patience
     var hasAsked = false
+    state.withLock { $0.wasStopped = true }
     while true {
       if let status = exitStatus { return status }
       if !hasAsked {

@@ -25,6 +25,11 @@ final class Cleanup: Sendable {
     if isClosed { process.stop() }
   }
 
+  /// The exit status of a process that ended before it was told to; nil when all run.
+  var endedProcess: Int32? {
+    state.withLock { $0.processes }.lazy.compactMap { $0.wasStopped ? nil : $0.exitStatus }.first
+  }
+
   /// A participant who must hang up. Throws `CancellationError` when all is being ended already.
   func add(_ participant: DemoParticipant) throws {
     let isClosed = state.withLock { state in

@@ -50,7 +50,7 @@ public enum Demo {
     let checks = DemoChecks.evaluate(measured)
     if measured.directions.isEmpty, let trouble = measured.troubles.first {
       // No call, no figures.
-      complain("palbe-call demo: FAILED, the call could not be placed: \(trouble)")
+      complain("palbe-call demo: FAILED, the run did not go to its end: \(trouble)")
     } else {
       let lines = DemoTable.lines(measured, checks: checks)
       FileHandle.standardOutput.write(Data((lines.joined(separator: "\n") + "\n").utf8))

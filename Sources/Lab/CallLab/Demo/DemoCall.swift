@@ -51,12 +51,12 @@ struct DemoCall {
 
     let end = Counters(
       time: MonotonicClock.now(), anna: try await anna.statistics(), ben: try await ben.statistics())
-    let annasSent = anna.sent.captures
-    let bensSent = ben.sent.captures
     progress.phase("searching what the SFU holds in memory")
-    var search = try await run.endLogging([anna, ben])
-    // The last pictures had half a second to arrive.
+    try await run.endLogging([anna, ben])
+    // The last pictures had half a second to arrive; whatever was decoded by now was captured before.
     let (annaSaw, benSaw) = (anna.received.decodes, ben.received.decodes)
+    let (annasSent, bensSent) = (anna.sent.captures, ben.sent.captures)
+    var search = SFUSearch(anna.sent.frames + ben.sent.frames)
     try search.searchMemory(of: sfu.process.processID)
 
     progress.phase("hanging up")

@@ -41,7 +41,10 @@ struct DemoRun: Sendable {
     } catch is CancellationError {
       measured.troubles.append("interrupted")
     } catch {
-      measured.troubles.append("\(error)")
+      // Who else failed is a consequence when the server is gone.
+      let gone = error is ChildProcess.StartError ? nil : cleanup.endedProcess
+      let server = gone.map { "palbe-sfu is gone (status \($0)): " } ?? ""
+      measured.troubles.append("\(server)\(error)")
     }
     return measured
   }
@@ -120,7 +123,8 @@ struct DemoRun: Sendable {
     let anna = try await join(Self.anna, sfu, room: room, key: nil, seconds: Self.controlSeconds)
     let ben = try await join(Self.ben, sfu, room: room, key: nil, seconds: Self.controlSeconds)
     try await sleep(until: MonotonicClock.now() + .seconds(Self.controlSeconds))
-    var search = try await endLogging([anna, ben])
+    try await endLogging([anna, ben])
+    var search = SFUSearch(anna.sent.frames + ben.sent.frames)
     try search.searchMemory(of: sfu.process.processID)
     await anna.stop()
     await ben.stop()
@@ -129,10 +133,9 @@ struct DemoRun: Sendable {
     return search.result
   }
 
-  /// Ends the logs of sent frames, waits until the SFU has what they hold, and makes the search for it.
-  func endLogging(_ participants: [DemoParticipant]) async throws -> SFUSearch {
+  /// Ends the logs of sent frames and waits until the SFU has what they hold.
+  func endLogging(_ participants: [DemoParticipant]) async throws {
     for participant in participants { participant.sent.endLogging() }
     try await Task.sleep(for: .milliseconds(500))
-    return SFUSearch(participants.flatMap(\.sent.frames))
   }
 }

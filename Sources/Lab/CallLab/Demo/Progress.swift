@@ -7,6 +7,7 @@ final class Progress: Sendable {
   private struct State {
     var phase = ""
     var isLineOpen = false
+    var isFinished = false
   }
 
   private let isTerminal: Bool
@@ -29,6 +30,7 @@ final class Progress: Sendable {
   /// A new phase begins.
   func phase(_ text: String) {
     state.withLock { state in
+      guard !state.isFinished else { return }
       state.phase = text
       state.isLineOpen = isTerminal
       write(isTerminal ? "\r\u{1b}[2K\(text)" : "\(text)\n")
@@ -39,16 +41,17 @@ final class Progress: Sendable {
   func detail(_ text: String) {
     guard isTerminal else { return }
     state.withLock { state in
+      guard !state.isFinished else { return }
       state.isLineOpen = true
       write("\r\u{1b}[2K\(state.phase): \(text)")
     }
   }
 
-  /// Clears the line, so that other text can follow.
+  /// Clears the line, so that other text can follow; nothing is shown from now on.
   func finish() {
     state.withLock { state in
       if state.isLineOpen { write("\r\u{1b}[2K") }
-      state.isLineOpen = false
+      (state.isLineOpen, state.isFinished) = (false, true)
     }
   }
 }

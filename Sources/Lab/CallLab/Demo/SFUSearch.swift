@@ -11,11 +11,12 @@ struct SFUSearch {
   private var scanners: [PlaintextScanner] = []
   private(set) var result = AuditMeasurement()
 
-  /// For these senders' frames.
+  /// For these senders' frames. Equal ones, such as of silence, count once: what is found belongs to all of them.
   init(_ frames: [SentRecord.EncodedFrame]) {
     var portion: [ArraySlice<UInt8>] = []
     var byteCount = 0
-    for frame in frames {
+    var seen = Set<ArraySlice<UInt8>>()
+    for frame in frames where seen.insert(frame.secret).inserted {
       portion.append(frame.secret)
       byteCount += frame.secret.count
       if byteCount >= Self.portionByteCount {
