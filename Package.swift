@@ -157,7 +157,8 @@ let targets: [Target] = [
   tests(
     "PalbeMLS", base + ["PalbeCrypto", "PalbeMLSMessages", "PalbeTestKit"], exclude: ["Golden"]),
   tests(
-    "PalbeFrameEncryption", base + ["PalbeCrypto", "PalbeTestKit", "CPalbeMallocCounter"], exclude: ["Golden"]),
+    "PalbeFrameEncryption", base + ["PalbeCrypto", "PalbeTestKit", "CPalbeMallocCounter"], exclude: ["Golden"]
+  ),
   tests("PalbeOpus", base + ["PalbeTestKit", "CPalbeMallocCounter"]),
   tests("PalbeVP8", base + ["PalbeTestKit", "CPalbeMallocCounter"]),
   tests(
@@ -182,7 +183,8 @@ let targets: [Target] = [
     "PalbeSFUServer",
     base + [
       "PalbeCrypto", "PalbeProtobuf", "PalbeDTLS", "PalbeRTP", "PalbeSDP", "PalbeLiveKit", "PalbeSFUCore",
-      "PalbeCallCore", "PalbeFrameEncryption", "PalbeEventLoop", "PalbeWebServer", "PalbeTestKit", "CPalbeLinux", "CPalbeZlib",
+      "PalbeCallCore", "PalbeFrameEncryption", "PalbeEventLoop", "PalbeWebServer", "PalbeTestKit",
+      "CPalbeLinux", "CPalbeZlib",
       "CPalbeMallocCounter",
     ]),
   tests("PalbeMessaging", ["PalbeTestKit"]),
@@ -190,7 +192,8 @@ let targets: [Target] = [
   tests(
     "PalbeCallLab",
     base + [
-      "PalbeCall", "PalbeMessaging", "PalbeMediaFiles", "PalbeOpus", "PalbeVP8", "PalbeTestKit", "CPalbeLinux",
+      "PalbeCall", "PalbeMessaging", "PalbeMediaFiles", "PalbeOpus", "PalbeVP8", "PalbeTestKit",
+      "CPalbeLinux",
     ]),
 ]
 
