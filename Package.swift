@@ -174,7 +174,7 @@ let targets: [Target] = [
       "PalbeFrameEncryption", "PalbeSFUCore", "PalbeTestKit", "PalbeNetSim",
     ]),
   tests("PalbeEventLoop", base + ["PalbeTestKit", "CPalbeLinux", "CPalbeMallocCounter"]),
-  tests("PalbeWebServer", base + ["PalbeTestKit", "CPalbeLinux"]),
+  tests("PalbeWebServer", base + ["PalbeTestKit", "CPalbeLinux", "CPalbeWebSockets"]),
   tests("PalbeCommandLine", []),
   tests("PalbeMediaFiles", base + ["PalbeTestKit"]),
   tests(
@@ -197,7 +197,7 @@ let innerProducts: [Product] =
     "PalbeUnits", "PalbeWire", "PalbeProtobuf", "PalbeCrypto", "PalbeRTP", "PalbeCongestion", "PalbeSDP",
     "PalbeSRTP",
     "PalbeICE", "PalbeDTLS", "PalbeLiveKit", "PalbeMLSMessages", "PalbeOpus", "PalbeVP8", "PalbeMediaFiles",
-    "PalbeSFUCore", "PalbeCallCore",
+    "PalbeSFUCore", "PalbeCallCore", "PalbeWebServer",
   ].map { .library(name: $0, targets: [$0]) }
 
 let package = Package(

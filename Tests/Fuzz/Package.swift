@@ -8,7 +8,7 @@ let modules = [
   "PalbeSRTP",
   "PalbeICE", "PalbeDTLS", "PalbeLiveKit", "PalbeMLSMessages", "PalbeMLS", "PalbeFrameEncryption",
   "PalbeOpus",
-  "PalbeVP8", "PalbeMediaFiles", "PalbeSFUCore", "PalbeCallCore",
+  "PalbeVP8", "PalbeMediaFiles", "PalbeSFUCore", "PalbeCallCore", "PalbeWebServer",
 ]
 
 let package = Package(

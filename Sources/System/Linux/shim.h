@@ -151,3 +151,7 @@ static inline long palbe_raise_open_files(unsigned long wanted) {
   }
   return (long)limit.rlim_cur;
 }
+
+static inline int palbe_getpeername(int descriptor, struct sockaddr_storage *address, socklen_t *length) {
+  return getpeername(descriptor, (struct sockaddr *)address, length);
+}

@@ -1,0 +1,328 @@
+import CPalbeLinux
+import CPalbeWebSockets
+import Glibc
+import PalbeUnits
+import Synchronization
+
+/// The service thread's state: connections and their requests. Used by that thread alone once it runs.
+final class ServerService {
+  let link: ServerLink
+  let limits: WebServerLimits
+  let handler: any WebServerHandler
+  private let protocols: ProtocolTable
+  private let policy: UnsafeMutablePointer<lws_retry_bo_t>
+  var connections: [OpaquePointer: ServerConnection] = [:]
+  /// WebSockets that are open, by the id of their handle.
+  var open: [UInt64: OpaquePointer] = [:]
+  private var isClosingAll = false
+
+  init(link: ServerLink, limits: WebServerLimits, handler: any WebServerHandler) {
+    self.link = link
+    self.limits = limits
+    self.handler = handler
+    protocols = ProtocolTable(name: "palbe", readByteCount: 16_384, callback: serverCallback)
+    policy = .allocate(capacity: 1)
+    policy.initialize(to: lws_retry_bo_t())
+    policy.pointee.secs_since_valid_ping = UInt16(clamping: limits.pingInterval.wholeSeconds)
+    policy.pointee.secs_since_valid_hangup = UInt16(clamping: limits.silenceTimeout.wholeSeconds)
+  }
+
+  deinit { policy.deallocate() }
+
+  func makeContext(address: SocketAddress, family: WebServer.Family) -> OpaquePointer? {
+    var info = lws_context_creation_info()
+    info.port = Int32(address.port)
+    info.protocols = UnsafePointer(protocols.list)
+    info.user = Unmanaged.passUnretained(self).toOpaque()
+    info.options =
+      palbe_lws_option_must_bind()
+      | {
+        switch family {
+        case .ipv4: palbe_lws_option_no_ipv6()
+        case .ipv6: palbe_lws_option_v6_only()
+        case .both: palbe_lws_option_both_stacks()
+        }
+      }()
+    info.gid = -1
+    info.uid = -1
+    info.max_http_header_data = UInt16(clamping: limits.requestHeadByteCount)
+    info.max_http_header_pool = UInt16(clamping: limits.connectionCount)
+    info.pt_serv_buf_size = 16_384
+    info.fd_limit_per_thread = UInt32(clamping: limits.connectionCount + 16)
+    info.count_threads = 1
+    info.timeout_secs = UInt32(clamping: limits.requestTimeout.wholeSeconds)
+    info.timeout_secs_ah_idle = UInt32(clamping: limits.requestTimeout.wholeSeconds)
+    info.retry_and_idle_policy = UnsafePointer(policy)
+    let isAny = address.high == 0 && address.low == 0
+    guard !isAny else { return lws_create_context(&info) }
+    return address.host.withCString { host in
+      info.iface = host
+      return lws_create_context(&info)
+    }
+  }
+
+  /// The thread's body.
+  func run() {
+    guard let context = link.context.raw else { return }
+    while !link.isStopping.load(ordering: .acquiring) {
+      if lws_service(context, 0) < 0 { break }
+    }
+    closeAll(context)
+    link.context.set(nil)
+    lws_context_destroy(context)
+    for connection in connections.values { connection.end(.abnormal) }
+    connections = [:]
+    open = [:]
+  }
+
+  /// Gives each WebSocket half a second to take a close frame.
+  private func closeAll(_ context: OpaquePointer) {
+    for identity in open.values { connections[identity]?.socket?.close(code: 1_001, reason: "server stops") }
+    for _ in 0..<50 where !open.isEmpty {
+      flushChanged()
+      if lws_service(context, -1) < 0 { break }
+      usleep(10_000)
+    }
+  }
+
+  /// Asks to write wherever another thread has queued something.
+  func flushChanged() {
+    for id in link.takeChanged() {
+      guard let identity = open[id], let connection = connections[identity] else { continue }
+      if connection.socket?.withQueue({ $0.hasOverflowed }) == true {
+        palbe_lws_kill(identity)
+      } else {
+        lws_callback_on_writable(identity)
+      }
+    }
+  }
+}
+
+extension TimeDelta {
+  /// Whole seconds, rounded up.
+  var wholeSeconds: Int64 { (nanoseconds + 999_999_999) / 1_000_000_000 }
+}
+
+/// The library's one entry point. Returning non-zero closes the connection.
+private func serverCallback(
+  _ identity: OpaquePointer?, _ reason: lws_callback_reasons, _ user: UnsafeMutableRawPointer?,
+  _ input: UnsafeMutableRawPointer?, _ length: Int
+) -> Int32 {
+  guard let identity, let context = lws_get_context(identity), let user = lws_context_user(context) else {
+    return 0
+  }
+  let service = Unmanaged<ServerService>.fromOpaque(user).takeUnretainedValue()
+  return service.handle(reason, identity, input, length)
+}
+
+extension ServerService {
+  func handle(
+    _ reason: lws_callback_reasons, _ identity: OpaquePointer, _ input: UnsafeMutableRawPointer?,
+    _ length: Int
+  ) -> Int32 {
+    switch reason {
+    case LWS_CALLBACK_EVENT_WAIT_CANCELLED:
+      flushChanged()
+      return 0
+    case LWS_CALLBACK_FILTER_NETWORK_CONNECTION:
+      return connections.count < limits.connectionCount ? 0 : 1
+    case LWS_CALLBACK_SERVER_NEW_CLIENT_INSTANTIATED:
+      connections[identity] = ServerConnection()
+      return 0
+    case LWS_CALLBACK_WSI_DESTROY:
+      forget(identity, .abnormal)
+      return 0
+    case LWS_CALLBACK_HTTP:
+      return request(identity, path: UnsafeRawBufferPointer(start: input, count: length))
+    case LWS_CALLBACK_HTTP_BODY:
+      return body(identity, UnsafeRawBufferPointer(start: input, count: length))
+    case LWS_CALLBACK_HTTP_BODY_COMPLETION:
+      guard let request = connections[identity]?.request else { return -1 }
+      return answer(identity, request)
+    case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
+      return confirmUpgrade(identity, to: input)
+    case LWS_CALLBACK_ESTABLISHED:
+      return established(identity)
+    case LWS_CALLBACK_RECEIVE:
+      return receive(identity, UnsafeRawBufferPointer(start: input, count: length))
+    case LWS_CALLBACK_SERVER_WRITEABLE:
+      return write(identity)
+    case LWS_CALLBACK_WS_PEER_INITIATED_CLOSE:
+      connections[identity]?.closure = WebSocketClosure(
+        payload: UnsafeRawBufferPointer(start: input, count: length))
+      return 0
+    case LWS_CALLBACK_CLOSED:
+      forget(identity, connections[identity]?.closure ?? .abnormal)
+      return 0
+    case LWS_CALLBACK_RAW_ADOPT, LWS_CALLBACK_RAW_RX:
+      // CONNECT turns a connection raw; nobody needs that.
+      return -1
+    default:
+      return 0
+    }
+  }
+
+  private func forget(_ identity: OpaquePointer, _ closure: WebSocketClosure) {
+    guard let connection = connections[identity] else { return }
+    if let socket = connection.socket { open[socket.id] = nil }
+    connection.end(closure)
+    // The library may still call for a closed WebSocket: an empty entry answers until it is destroyed.
+    connections[identity] = nil
+  }
+
+  // MARK: Plain requests
+
+  private func request(_ identity: OpaquePointer, path: UnsafeRawBufferPointer) -> Int32 {
+    guard let connection = connections[identity] else { return -1 }
+    let request = RequestReader(identity, limits).read(path: path)
+    let isHead = request.method == "HEAD"
+    if request.header("transfer-encoding") != nil {
+      return refuse(identity, 411, "a body needs a content-length")
+    }
+    if let text = request.header("content-length") {
+      guard text.utf8.count <= 18, text.utf8.allSatisfy({ $0 >= 48 && $0 <= 57 }), let count = Int(text)
+      else {
+        return refuse(identity, 400, "malformed content-length")
+      }
+      guard count <= limits.requestBodyByteCount else { return refuse(identity, 413, "the body is too long") }
+      if count > 0 || request.method == "POST" {
+        connection.request = request
+        return 0
+      }
+    } else if ["POST", "PUT", "PATCH"].contains(request.method) {
+      return refuse(identity, 411, "a body needs a content-length")
+    }
+    return answer(identity, request, omittingBody: isHead)
+  }
+
+  private func body(_ identity: OpaquePointer, _ bytes: UnsafeRawBufferPointer) -> Int32 {
+    guard let connection = connections[identity], let held = connection.request?.body.count,
+      held + bytes.count <= limits.requestBodyByteCount
+    else { return -1 }
+    connection.request?.body.append(contentsOf: bytes)
+    return 0
+  }
+
+  private func answer(_ identity: OpaquePointer, _ request: HTTPRequest, omittingBody: Bool = false) -> Int32
+  {
+    write(identity, handler.respond(to: request), omittingBody: omittingBody)
+  }
+
+  private func refuse(_ identity: OpaquePointer, _ status: Int, _ text: String) -> Int32 {
+    write(identity, .text(text, status: status))
+  }
+
+  /// Writes an answer; the library sends what the socket does not take at once, then closes.
+  private func write(_ identity: OpaquePointer, _ response: HTTPResponse, omittingBody: Bool = false) -> Int32
+  {
+    _ = writeBytes(identity, response.serialized(omittingBody: omittingBody), LWS_WRITE_HTTP_HEADERS)
+    return -1
+  }
+
+  // MARK: WebSockets
+
+  private func confirmUpgrade(_ identity: OpaquePointer, to name: UnsafeMutableRawPointer?) -> Int32 {
+    guard let connection = connections[identity] else { return -1 }
+    let name = name.map { String(cString: $0.assumingMemoryBound(to: CChar.self)) } ?? ""
+    guard name.lowercased() == "websocket" else { return refuse(identity, 426, "only websocket upgrades") }
+    let request = RequestReader(identity, limits).read(path: nil)
+    guard request.method == "GET", request.header("host") != nil,
+      let key = request.header("sec-websocket-key"), (16...64).contains(key.utf8.count),
+      request.header("connection")?.lowercased().contains("upgrade") == true
+    else { return refuse(identity, 400, "malformed websocket upgrade") }
+    guard request.header("sec-websocket-version") == "13" else {
+      let headers = [HTTPRequest.Field("sec-websocket-version", "13")]
+      return write(identity, .text("websocket version 13 is needed", status: 426, headers: headers))
+    }
+    let socket = WebSocket(queueByteLimit: limits.sendQueueByteCount) { [link] in link.socketChanged($0) }
+    switch handler.upgrade(request, socket: socket) {
+    case .accept(let events):
+      connection.socket = socket
+      connection.events = events
+      return 0
+    case .reject(let response):
+      socket.withQueue { $0.end() }
+      return write(identity, response)
+    }
+  }
+
+  private func established(_ identity: OpaquePointer) -> Int32 {
+    guard let connection = connections[identity], let socket = connection.socket else { return -1 }
+    open[socket.id] = identity
+    connection.events?.opened()
+    lws_callback_on_writable(identity)
+    return socket.withQueue { $0.hasOverflowed } ? -1 : 0
+  }
+
+  private func receive(_ identity: OpaquePointer, _ bytes: UnsafeRawBufferPointer) -> Int32 {
+    guard let connection = connections[identity] else { return -1 }
+    if lws_is_first_fragment(identity) != 0 { connection.message = [] }
+    guard connection.message.count + bytes.count <= limits.messageByteCount else {
+      return fail(identity, connection, LWS_CLOSE_STATUS_MESSAGE_TOO_LARGE)
+    }
+    connection.message.append(contentsOf: bytes)
+    guard lws_is_final_fragment(identity) != 0 else { return 0 }
+    let message = connection.message
+    connection.message = []
+    if lws_frame_is_binary(identity) != 0 {
+      connection.events?.received(binary: message)
+    } else {
+      guard let text = String(validating: message, as: UTF8.self) else {
+        return fail(identity, connection, LWS_CLOSE_STATUS_INVALID_PAYLOAD)
+      }
+      connection.events?.received(text: text)
+    }
+    return 0
+  }
+
+  private func fail(
+    _ identity: OpaquePointer, _ connection: ServerConnection, _ status: lws_close_status
+  ) -> Int32 {
+    connection.message = []
+    connection.closure = WebSocketClosure(code: UInt16(truncatingIfNeeded: status.rawValue))
+    lws_close_reason(identity, status, nil, 0)
+    return -1
+  }
+
+  private func write(_ identity: OpaquePointer) -> Int32 {
+    guard let connection = connections[identity], let socket = connection.socket else { return 0 }
+    let (message, close, isEmpty) = socket.withQueue { queue in
+      let message = queue.next()
+      return (message, message == nil ? queue.close : nil, queue.isEmpty && queue.close == nil)
+    }
+    switch message {
+    case .binary(let bytes):
+      guard writeBytes(identity, bytes, LWS_WRITE_BINARY) else { return -1 }
+    case .text(let text):
+      guard writeBytes(identity, Array(text.utf8), LWS_WRITE_TEXT) else { return -1 }
+    case nil:
+      guard let close else { return 0 }
+      var reason = Array(close.reason.utf8.prefix(123))
+      lws_close_reason(identity, lws_close_status(UInt32(close.code)), &reason, reason.count)
+      connection.closure = connection.closure ?? WebSocketClosure(code: close.code, reason: close.reason)
+      return -1
+    }
+    if !isEmpty { lws_callback_on_writable(identity) }
+    return 0
+  }
+}
+
+/// What the server knows of one connection.
+final class ServerConnection {
+  /// A plain request whose body is on its way.
+  var request: HTTPRequest?
+  var socket: WebSocket?
+  var events: (any WebSocketHandler)?
+  /// The message whose fragments are on their way.
+  var message: [UInt8] = []
+  /// How it ends, once that is known.
+  var closure: WebSocketClosure?
+
+  /// The connection is gone; only the first call counts.
+  func end(_ closure: WebSocketClosure) {
+    socket?.withQueue { $0.end() }
+    events?.closed(self.closure ?? closure)
+    events = nil
+    message = []
+  }
+}

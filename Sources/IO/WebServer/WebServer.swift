@@ -1,0 +1,164 @@
+import CPalbeLinux
+import CPalbeWebSockets
+import Glibc
+import PalbeUnits
+import Synchronization
+
+/// Why a server could not start.
+public enum WebServerError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// Another program listens there.
+  case portInUse(UInt16)
+  /// The host has no such address, or it is not an IPv4 or IPv6 address.
+  case addressNotAvailable
+  /// The port needs a privilege that the process lacks.
+  case permissionDenied(UInt16)
+  /// No memory, thread or descriptor.
+  case noResources
+
+  /// One line for a person.
+  public var description: String {
+    switch self {
+    case .portInUse(let port): "port \(port) is in use"
+    case .addressNotAvailable: "the host has no such address"
+    case .permissionDenied(let port): "no permission to use port \(port)"
+    case .noResources: "no memory, thread or descriptor left for the web server"
+    }
+  }
+}
+
+/// What a server allows its clients.
+public struct WebServerLimits: Sendable {
+  /// Connections at once; a further one is closed right away.
+  public var connectionCount = 4_096
+  /// The request line and the headers together, below 65,536.
+  public var requestHeadByteCount = 40_960
+  /// The body of a plain request.
+  public var requestBodyByteCount = 1 << 20
+  /// A message from a client, its fragments together.
+  public var messageByteCount = 1 << 20
+  /// Bytes queued to one client before it counts as too slow.
+  public var sendQueueByteCount = 4 << 20
+  /// Time for the request head, in whole seconds; then the connection is closed.
+  public var requestTimeout = TimeDelta.seconds(10)
+  /// A silent WebSocket is sent a ping after this long, in whole seconds.
+  public var pingInterval = TimeDelta.seconds(10)
+  /// A WebSocket from which no pong comes for this long is closed; in whole seconds, above `pingInterval`.
+  public var silenceTimeout = TimeDelta.seconds(30)
+  /// Headers to be handed over besides the common ones, in lower case without colon, such as "x-request-id".
+  public var additionalHeaderNames: [String] = []
+
+  /// The limits above.
+  public init() {}
+}
+
+/// An HTTP/1.1 and WebSocket server on a service thread of its own.
+///
+///     let server = try WebServer(host: "127.0.0.1", port: 0, handler: signaling)
+///     print(server.port)
+///     server.stop()
+///
+/// Every plain answer closes its connection. It speaks no TLS: a proxy in front of it does.
+public final class WebServer: Sendable {
+  /// The port it listens on; the system's choice when it was asked for 0.
+  public let port: UInt16
+  private let link: ServerLink
+  private let thread: ServiceThread
+  private let isJoined = Atomic<Bool>(false)
+
+  /// Starts to listen.
+  /// - Parameter host: an address of this host; "0.0.0.0" is all IPv4 addresses, "::" all of both families.
+  /// - Parameter port: 0 takes any free one.
+  public init(
+    host: String, port: UInt16, limits: WebServerLimits = WebServerLimits(), handler: any WebServerHandler
+  ) throws(WebServerError) {
+    WebLibrary.initialize()
+    guard let address = SocketAddress(host: host, port: port) else { throw .addressNotAvailable }
+    let family = try Self.probe(address)
+    let link = ServerLink()
+    let service = ServerService(link: link, limits: limits, handler: handler)
+    guard let context = service.makeContext(address: address, family: family) else {
+      // The probe succeeded, so what failed is a race for the port or the lack of a resource.
+      _ = try Self.probe(address)
+      throw .noResources
+    }
+    let actual = lws_get_vhost_listen_port(lws_get_vhost_by_name(context, "default"))
+    self.port = UInt16(truncatingIfNeeded: actual)
+    self.link = link
+    link.context.set(context)
+    let moved = Moved(service: service)
+    guard let thread = ServiceThread(name: "web-server", { moved.service.run() }) else {
+      link.context.set(nil)
+      lws_context_destroy(context)
+      throw .noResources
+    }
+    self.thread = thread
+  }
+
+  /// The service is made here and used by its thread only.
+  private struct Moved: @unchecked Sendable { let service: ServerService }
+
+  deinit { stop() }
+
+  /// Sends WebSockets a close frame (1001), ends all connections and the thread. Returns when that is done,
+  /// within a
+  /// second; from a handler it only begins.
+  public func stop() {
+    link.isStopping.store(true, ordering: .releasing)
+    link.context.wake()
+    guard !thread.isCurrent, isJoined.exchange(true, ordering: .relaxed) == false else { return }
+    thread.join()
+  }
+
+  enum Family { case ipv4, ipv6, both }
+
+  /// Tries to bind, for an error with a reason, and finds out whether the host has IPv6.
+  private static func probe(_ address: SocketAddress) throws(WebServerError) -> Family {
+    let isAny = address.family == .ipv6 && address.high == 0 && address.low == 0
+    var wanted = address
+    var descriptor = palbe_tcp_socket(address.family == .ipv6 ? 1 : 0)
+    if descriptor < 0, isAny {
+      // A host without IPv6: "::" is then all IPv4 addresses.
+      wanted = SocketAddress(ipv4: 0, 0, 0, 0, port: address.port)
+      descriptor = palbe_tcp_socket(0)
+    }
+    guard descriptor >= 0 else { throw errno == EAFNOSUPPORT ? .addressNotAvailable : .noResources }
+    defer { close(descriptor) }
+    var one: Int32 = 1
+    setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &one, 4)
+    var storage = sockaddr_storage()
+    let length = palbe_address_encode(
+      &storage, wanted.family == .ipv6 ? 1 : 0, wanted.high, wanted.low, wanted.port, 0)
+    guard palbe_bind(descriptor, &storage, length) == 0, listen(descriptor, 1) == 0 else {
+      switch errno {
+      case EADDRINUSE: throw .portInUse(address.port)
+      case EACCES, EPERM: throw .permissionDenied(address.port)
+      case EADDRNOTAVAIL: throw .addressNotAvailable
+      default: throw .noResources
+      }
+    }
+    return wanted.family == .ipv4 ? .ipv4 : isAny ? .both : .ipv6
+  }
+}
+
+/// What the server's threads share: how to wake the service thread, and what waits for it.
+final class ServerLink: Sendable {
+  let context = ServiceContext()
+  let isStopping = Atomic<Bool>(false)
+  /// Sockets whose queue has changed, by id.
+  private let changed = Mutex<[UInt64]>([])
+
+  func socketChanged(_ socket: WebSocket) {
+    let isFirst = changed.withLock { ids in
+      ids.append(socket.id)
+      return ids.count == 1
+    }
+    if isFirst { context.wake() }
+  }
+
+  func takeChanged() -> [UInt64] {
+    changed.withLock { ids in
+      defer { ids = [] }
+      return ids
+    }
+  }
+}
