@@ -153,8 +153,9 @@ let targets: [Target] = [
   tests("PalbeICE", base + ["PalbeCrypto", "PalbeTestKit", "PalbeNetSim"]),
   tests("PalbeDTLS", base + ["PalbeCrypto", "PalbeTestKit", "PalbeNetSim", "CPalbeOpenSSL"]),
   tests("PalbeLiveKit", base + ["PalbeProtobuf", "PalbeTestKit"]),
-  tests("PalbeMLSMessages", base + ["PalbeTestKit"]),
-  tests("PalbeMLS", base + ["PalbeCrypto", "PalbeMLSMessages", "PalbeTestKit"]),
+  tests("PalbeMLSMessages", base + ["PalbeTestKit"], exclude: ["Golden"]),
+  tests(
+    "PalbeMLS", base + ["PalbeCrypto", "PalbeMLSMessages", "PalbeTestKit"], exclude: ["Golden"]),
   tests(
     "PalbeFrameEncryption", base + ["PalbeCrypto", "PalbeTestKit", "CPalbeMallocCounter"], exclude: ["Golden"]),
   tests("PalbeOpus", base + ["PalbeTestKit", "CPalbeMallocCounter"]),

@@ -1,0 +1,80 @@
+public import PalbeMLSMessages
+public import PalbeUnits
+
+extension MLSGroup {
+  /// Encrypts application data to the members of this epoch.
+  ///
+  /// RFC 9420 §12.4 asks a client with proposals waiting to commit before it sends; the caller decides when.
+  public mutating func encrypt(
+    _ data: [UInt8], authenticatedData: [UInt8] = [], using random: inout RandomSource
+  ) throws(MLSError) -> MLSMessage {
+    try requireActive()
+    return try send(
+      .application(data), as: .privateMessage, authenticatedData: authenticatedData, using: &random
+    ).outgoing
+  }
+
+  /// Proposes to add a client; some member must commit it.
+  public mutating func proposeAdd(
+    _ keyPackage: KeyPackage, using random: inout RandomSource
+  ) throws(MLSError) -> MLSMessage { try propose(.add(keyPackage), using: &random) }
+
+  /// Proposes to remove a member. A client that leaves proposes its own removal; another member must commit it.
+  public mutating func proposeRemove(
+    _ leaf: LeafIndex, using random: inout RandomSource
+  ) throws(MLSError) -> MLSMessage {
+    guard epoch.tree[leaf] != nil else { throw .proposals(.removesNobody(leaf)) }
+    return try propose(.remove(leaf), using: &random)
+  }
+
+  /// Proposes to mix a registered pre-shared key into the next epoch.
+  public mutating func proposePreSharedKey(
+    id: [UInt8], using random: inout RandomSource
+  ) throws(MLSError) -> MLSMessage {
+    guard preSharedKeys[id] != nil else { throw .proposals(.unknownPreSharedKey) }
+    let nonce = random.bytes(crypto.hashByteCount)
+    let key = PreSharedKeyID(source: .external(id: id), nonce: nonce)
+    return try propose(.preSharedKey(key), using: &random)
+  }
+
+  /// Proposes a leaf of ours with a fresh encryption key; another member must commit it.
+  public mutating func proposeUpdate(using random: inout RandomSource) throws(MLSError) -> MLSMessage {
+    try requireActive()
+    guard var leaf = epoch.tree[ownLeaf] else { throw .tree(.noMember(ownLeaf)) }
+    let keys = try crypto.generateKeyPair(using: &random)
+    leaf.encryptionKey = keys.publicKey
+    leaf.source = .update
+    try client.sign(&leaf, groupID: groupID, at: ownLeaf)
+    let message = try propose(.update(leaf), using: &random)
+    proposals.keep(keys.privateKey, forUpdate: keys.publicKey)
+    return message
+  }
+
+  private mutating func propose(
+    _ proposal: Proposal, using random: inout RandomSource
+  ) throws(MLSError) -> MLSMessage {
+    try requireActive()
+    let format: WireFormat =
+      client.configuration.handshakeFormat == .publicMessage ? .publicMessage : .privateMessage
+    let (outgoing, content) = try send(
+      .proposal(proposal), as: format, authenticatedData: [], using: &random)
+    try proposals.insert(
+      SentProposal(proposal: proposal, sender: .member(ownLeaf)), crypto.reference(to: content),
+      limit: client.configuration.maximumPendingProposals)
+    return outgoing
+  }
+
+  private mutating func send(
+    _ content: MessageContent, as format: WireFormat, authenticatedData: [UInt8],
+    using random: inout RandomSource
+  ) throws(MLSError) -> (outgoing: MLSMessage, content: AuthenticatedContent) {
+    let framed = FramedContent(
+      groupID: groupID, epoch: epochNumber, sender: .member(ownLeaf), authenticatedData: authenticatedData,
+      content: content)
+    let signature = try Framing.sign(
+      framed, as: format, context: epoch.contextBytes, key: client.signatureKey, crypto: crypto)
+    let message = AuthenticatedContent(
+      wireFormat: format, content: framed, authentication: ContentAuthentication(signature: signature))
+    return (try protect(message, using: &random), message)
+  }
+}

@@ -1,0 +1,126 @@
+import PalbeMLSMessages
+import PalbeWire
+
+/// A received commit, RFC 9420 §12.4.2.
+extension MLSGroup {
+  private func resolve(
+    _ commit: Commit, from sender: Sender
+  ) throws(MLSError) -> [SentProposal] {
+    var list: [SentProposal] = []
+    for item in commit.proposals {
+      switch item {
+      case .proposal(let proposal): list.append(SentProposal(proposal: proposal, sender: sender))
+      case .reference(let reference):
+        guard case .member = sender else { throw .proposals(.referenceInExternalCommit) }
+        guard let sent = proposals[reference] else { throw .proposals(.unknownReference) }
+        list.append(sent)
+      }
+    }
+    return list
+  }
+
+  /// RFC 9420 §12.4.2.
+  mutating func process(
+    _ commit: Commit, _ message: AuthenticatedContent, at unixTime: UInt64
+  ) throws(MLSError) -> ProcessedMessage {
+    let sender = message.content.sender
+    if sender == .member(ownLeaf) { throw .commit(.ownCommitNotPending) }
+    let list = try resolve(commit, from: sender)
+    try ProposalRules.check(
+      list, committer: sender, hashByteCount: crypto.hashByteCount, version: epoch.context.version)
+    guard commit.path != nil || !ProposalRules.needPath(list) else { throw .commit(.pathMissing) }
+    let configuration = client.configuration
+    var applied = try AppliedProposals(
+      list, to: epoch, crypto: crypto, policy: configuration.credentialPolicy
+    ) { leaf throws(MLSError) in
+      try LeafValidation.checkLifetime(
+        leaf, at: unixTime, tolerance: configuration.lifetimeToleranceSeconds)
+    }
+    let committer = try placeCommitter(sender, commit, in: &applied)
+
+    var next = epoch.context
+    next.epoch += 1
+    next.extensions = applied.extensions
+    let steps = try mergePath(commit.path, from: committer, into: &applied, &next)
+    if applied.removed.contains(ownLeaf) {
+      let effect = effect(of: applied, next, committer: committer, hasPath: commit.path != nil)
+      wipe()
+      return .removed(effect)
+    }
+
+    var privateKeys = epoch.privateKeys
+    if applied.updated.contains(ownLeaf), let leaf = applied.tree[ownLeaf] {
+      privateKeys[NodeIndex(ownLeaf)] = proposals.updateKeys[leaf.encryptionKey]
+    }
+    privateKeys = privateKeys.filter { node, _ in
+      Int(node.value) < applied.tree.size.nodeCount && !applied.tree.isBlank(node)
+    }
+    var commitSecret: Secret?
+    if let path = commit.path {
+      let opened = try TreeKEM.open(
+        path, steps, at: ownLeaf, holding: privateKeys, in: applied.tree, context: next.encoded(),
+        added: applied.addedNodes)
+      privateKeys.merge(opened.privateKeys) { $1 }
+      commitSecret = opened.commitSecret
+    }
+    let initSecret = try initSecret(applied)
+    let schedule = try advance(
+      &next, applied: &applied, by: message, commitSecret: commitSecret, initSecret: initSecret)
+    guard let tag = message.authentication.confirmationTag,
+      crypto.isValidMAC(tag, of: next.confirmedTranscriptHash, key: schedule.secrets.confirmationKey)
+    else { throw .commit(.invalidConfirmationTag) }
+    guard [UInt8](schedule.secrets.authenticator.span) != epochAuthenticator else {
+      throw .commit(.epochDidNotChange)
+    }
+    let effect = effect(of: applied, next, committer: committer, hasPath: commit.path != nil)
+    enter(
+      StagedEpoch(
+        epoch: EpochState(
+          context: next, tree: applied.tree, ownLeaf: ownLeaf, privateKeys: privateKeys,
+          secrets: schedule.secrets, confirmationTag: tag, crypto: crypto), effect: effect),
+      at: unixTime)
+    return .commit(effect)
+  }
+
+  /// The committer's leaf; an external committer gets the first free one.
+  private func placeCommitter(
+    _ sender: Sender, _ commit: Commit, in applied: inout AppliedProposals
+  ) throws(MLSError) -> LeafIndex {
+    switch sender {
+    case .member(let leaf): return leaf
+    case .newMemberCommit:
+      guard let path = commit.path else { throw .commit(.pathMissing) }
+      return try applied.addExternal(path.leafNode)
+    case .external, .newMemberProposal: throw .message(.wrongSenderType)
+    }
+  }
+
+  /// Checks and places a path. `next` gets the tree hash, which the path secrets are encrypted under.
+  private func mergePath(
+    _ path: UpdatePath?, from committer: LeafIndex, into applied: inout AppliedProposals,
+    _ next: inout GroupContext
+  ) throws(MLSError) -> [RatchetTree.PathStep] {
+    guard let path else { return [] }
+    guard path.leafNode.encryptionKey != epoch.tree[committer]?.encryptionKey else {
+      throw .leafNode(.encryptionKeyNotChanged)
+    }
+    guard case .commit = path.leafNode.source else { throw .leafNode(.wrongSource) }
+    try applied.leaves.check(path.leafNode, at: committer)
+    let added = applied.addedNodes
+    let (steps, hash) = try applied.withTree { tree throws(MLSError) in
+      let steps = try TreeKEM.merge(path, from: committer, into: &tree, added: added)
+      return (steps, tree.rootHash())
+    }
+    try applied.leaves.checkAgainstMembers(path.leafNode, applied.tree.index)
+    next.treeHash = hash
+    return steps
+  }
+
+  /// The last epoch's init secret, or for an external commit the one it sends, RFC 9420 §8.3.
+  private func initSecret(_ applied: AppliedProposals) throws(MLSError) -> Secret {
+    guard let kemOutput = applied.externalInit else { return epoch.secrets.initSecret }
+    let keys = try crypto.deriveKeyPair(epoch.secrets.external)
+    return try crypto.receiveExport(
+      kemOutput, privateKey: keys.privateKey, label: "MLS 1.0 external init secret")
+  }
+}

@@ -1,0 +1,229 @@
+public import PalbeCrypto
+public import PalbeMLSMessages
+public import PalbeUnits
+import PalbeWire
+
+/// One client's membership in a group, RFC 9420.
+///
+/// It has one owner and cannot be copied: two copies would use the same keys twice. Every operation either succeeds
+/// or leaves the group as it was.
+///
+///     var alices = try MLSGroup.create(groupID: id, client: alice, lifetime: lifetime, using: &random)
+///     let bundle = try alices.add([bobsKeyPackage], at: now, using: &random)
+///     try alices.mergePendingCommit(at: now)                      // once the server took bundle.commit
+///     var bobs = try MLSGroup.join(bundle.welcome!, keyPackages: [bobsBundle], client: bob)
+///     let key = try bobs.exportSecret(label: "palbe call media key", context: [], length: 32)
+///
+/// A commit waits as pending until it is merged or cleared: a server may take another member's first.
+public struct MLSGroup: ~Copyable, Sendable {
+  let crypto: SuiteCrypto
+  let client: MLSClient
+  var epoch: EpochState
+  var past: [PastEpoch] = []
+  var proposals = ProposalQueue()
+  var pending: PendingCommit?
+  var status = Status.member
+  var preSharedKeys: [[UInt8]: Secret] = [:]
+  var resumptionKeys: [(epoch: UInt64, key: Secret)] = []
+  /// The key package that this group was joined with, nil for its creator. Its private keys are used up.
+  public internal(set) var keyPackageReference: [UInt8]?
+
+  enum Status: Sendable {
+    case member
+    case removed
+    case reInitialised(ReInit)
+  }
+
+  struct PendingCommit: Sendable {
+    let message: MLSMessage
+    let staged: StagedEpoch
+  }
+
+  init(client: MLSClient, epoch: EpochState) {
+    crypto = client.crypto
+    self.client = client
+    self.epoch = epoch
+  }
+
+  /// A new group with one member, in epoch 0. `lifetime` is that of the creator's leaf.
+  ///
+  /// Throws `leafNode` when `extensions` require what the client does not support.
+  public static func create(
+    groupID: [UInt8], client: MLSClient, lifetime: Lifetime, extensions: [Extension] = [],
+    using random: inout RandomSource
+  ) throws(MLSError) -> MLSGroup {
+    let crypto = client.crypto
+    let (leaf, key) = try client.makeLeaf(source: .keyPackage(lifetime), using: &random)
+    var tree = RatchetTree(leaf, crypto: crypto)
+    let rules = try LeafValidation(
+      crypto: crypto, policy: client.configuration.credentialPolicy, groupID: groupID,
+      extensions: extensions)
+    try rules.check(leaf, at: LeafIndex(0))
+    let context = GroupContext(
+      cipherSuite: crypto.suite, groupID: groupID, epoch: 0, treeHash: tree.rootHash(),
+      confirmedTranscriptHash: [], extensions: extensions)
+    let secrets = EpochSecrets(
+      epochSecret: Secret(byteCount: crypto.hashByteCount, using: &random), crypto: crypto)
+    return MLSGroup(
+      client: client,
+      epoch: EpochState(
+        context: context, tree: tree, ownLeaf: LeafIndex(0), privateKeys: [NodeIndex(LeafIndex(0)): key],
+        secrets: secrets, confirmationTag: crypto.mac([], key: secrets.confirmationKey), crypto: crypto))
+  }
+
+  // MARK: Reading
+
+  /// The group's identifier.
+  public var groupID: [UInt8] { epoch.context.groupID }
+  /// Counts the commits, from 0.
+  public var epochNumber: UInt64 { epoch.context.epoch }
+  /// What all members agree on.
+  public var context: GroupContext { epoch.context }
+  /// Our own leaf.
+  public var ownLeaf: LeafIndex { epoch.ownLeaf }
+  /// The members, by leaf.
+  public var members: [Member] {
+    epoch.tree.members.compactMap { index in
+      epoch.tree[index].map {
+        Member(leaf: index, credential: $0.credential, signatureKey: $0.signatureKey)
+      }
+    }
+  }
+  /// False once this client was removed or the group was closed.
+  public var isActive: Bool { if case .member = status { true } else { false } }
+  /// True while a commit of ours waits.
+  public var hasPendingCommit: Bool { pending != nil }
+  /// Proposals that wait for a commit.
+  public var pendingProposals: [Proposal] { proposals.all.map(\.sent.proposal) }
+
+  /// The same at all members of an epoch and at nobody else, RFC 9420 §8.7. Not secret to members.
+  public var epochAuthenticator: [UInt8] { [UInt8](epoch.secrets.authenticator.span) }
+
+  /// The public tree, for a Welcome that does not carry it.
+  public var ratchetTree: RatchetTreeExtension { epoch.tree.wire }
+
+  /// A secret of this epoch for a purpose of the application, RFC 9420 §8.5.
+  ///
+  /// `length` is 0 to 8,160 bytes. Throws `state(.removed)` after a removal, `state(.exportTooLong)`.
+  public func exportSecret(
+    label: String, context: [UInt8], length: Int
+  ) throws(MLSError) -> SymmetricKey {
+    try requireActive()
+    guard (0...255 * crypto.hashByteCount).contains(length) else { throw .state(.exportTooLong) }
+    let secret = epoch.secrets.export(label: label, context: context, byteCount: length, crypto: crypto)
+    return secret.key.copy()
+  }
+
+  /// Makes a pre-shared key known, so that commits can name it.
+  public mutating func register(_ key: PreSharedKey) { preSharedKeys[key.id] = key.secret }
+
+  func requireActive() throws(MLSError) {
+    switch status {
+    case .member: break
+    case .removed: throw .state(.removed)
+    case .reInitialised: throw .state(.reInitialised)
+    }
+  }
+
+  // MARK: Moving on
+
+  /// Moves to the epoch of our own pending commit. Throws `state(.noCommitPending)`.
+  ///
+  /// `unixTime` is when the old epoch ended, for how long its messages stay readable.
+  @discardableResult
+  public mutating func mergePendingCommit(at unixTime: UInt64) throws(MLSError) -> CommitEffect {
+    try requireActive()
+    guard let pending else { throw .state(.noCommitPending) }
+    enter(pending.staged, at: unixTime)
+    return pending.staged.effect
+  }
+
+  /// Forgets our own pending commit, for instance because the server refused it. Always possible.
+  public mutating func clearPendingCommit() { pending = nil }
+
+  /// Forgets the proposals that wait.
+  public mutating func clearPendingProposals() { proposals = ProposalQueue() }
+
+  mutating func enter(_ staged: StagedEpoch, at unixTime: UInt64) {
+    past.append(
+      PastEpoch(
+        number: epoch.context.epoch, contextBytes: epoch.contextBytes, tree: epoch.tree, keys: epoch.keys,
+        endedAt: unixTime))
+    resumptionKeys.append((epoch.context.epoch, epoch.secrets.resumption))
+    epoch = staged.epoch
+    pending = nil
+    proposals = ProposalQueue()
+    if let reInit = staged.effect.reInit { status = .reInitialised(reInit) }
+    dropOld(at: unixTime)
+  }
+
+  mutating func dropOld(at unixTime: UInt64) {
+    let configuration = client.configuration
+    past.removeAll { unixTime > $0.endedAt && unixTime - $0.endedAt > configuration.pastEpochSeconds }
+    if past.count > configuration.maximumPastEpochs {
+      past.removeFirst(past.count - configuration.maximumPastEpochs)
+    }
+    if resumptionKeys.count > 16 { resumptionKeys.removeFirst(resumptionKeys.count - 16) }
+  }
+
+  /// Wipes every secret of a group that this client is no longer in.
+  mutating func wipe() {
+    status = .removed
+    past = []
+    pending = nil
+    proposals = ProposalQueue()
+    resumptionKeys = []
+    preSharedKeys = [:]
+    let nothing = EpochSecrets(epochSecret: .zeros(crypto.hashByteCount), crypto: crypto)
+    epoch = EpochState(
+      context: epoch.context, tree: epoch.tree, ownLeaf: epoch.ownLeaf, privateKeys: [:],
+      secrets: nothing, confirmationTag: [], crypto: crypto)
+  }
+
+  func lookUp(_ ids: [PreSharedKeyID]) throws(MLSError) -> [(id: PreSharedKeyID, key: Secret)] {
+    var keys: [(id: PreSharedKeyID, key: Secret)] = []
+    for id in ids {
+      let key: Secret?
+      switch id.source {
+      case .external(let name): key = preSharedKeys[name]
+      case .resumption(_, let group, let number):
+        if group != groupID {
+          key = nil
+        } else if number == epochNumber {
+          key = epoch.secrets.resumption
+        } else {
+          key = resumptionKeys.first { $0.epoch == number }?.key
+        }
+      }
+      guard let key else { throw .proposals(.unknownPreSharedKey) }
+      keys.append((id, key))
+    }
+    return keys
+  }
+}
+
+/// Proposals that wait for a commit, in the order they came.
+struct ProposalQueue: Sendable {
+  struct Entry: Sendable {
+    let reference: ProposalRef
+    let sent: SentProposal
+  }
+
+  private(set) var all: [Entry] = []
+  private var places: [ProposalRef: Int] = [:]
+  /// Private keys of our own Updates, by public key.
+  private(set) var updateKeys: [[UInt8]: Secret] = [:]
+
+  subscript(_ reference: ProposalRef) -> SentProposal? { places[reference].map { all[$0].sent } }
+
+  mutating func insert(
+    _ sent: SentProposal, _ reference: ProposalRef, limit: Int
+  ) throws(MLSError) {
+    guard places[reference] == nil else { return }
+    guard all.count < limit else { throw .proposals(.tooManyPending) }
+    places[reference] = all.count
+    all.append(Entry(reference: reference, sent: sent))
+  }
+
+  mutating func keep(_ key: Secret, forUpdate publicKey: [UInt8]) { updateKeys[publicKey] = key }
+}

@@ -1,0 +1,79 @@
+import PalbeCrypto
+import PalbeMLSMessages
+import PalbeUnits
+import PalbeWire
+
+/// Public-key encryption of a suite, RFC 9420 §5.1.3.
+extension SuiteCrypto {
+  private var hpke: HPKE.Ciphersuite {
+    HPKE.Ciphersuite(
+      kem: .x25519, kdf: .sha256, aead: aead == .chaCha20Poly1305 ? .chaCha20Poly1305 : .aes128GCM)
+  }
+
+  func generateKeyPair(using random: inout RandomSource) throws(MLSError) -> HPKEKeyPair {
+    try deriveKeyPair(Secret(byteCount: hashByteCount, using: &random))
+  }
+
+  /// `KEM.DeriveKeyPair`.
+  func deriveKeyPair(_ input: Secret) throws(MLSError) -> HPKEKeyPair {
+    do throws(CryptoError) {
+      let key = try HPKE.deriveKeyPair(hpke, inputKeyMaterial: input.span)
+      return HPKEKeyPair(privateKey: Secret(key.rawRepresentation), publicKey: key.publicKey)
+    } catch { throw .crypto(error) }
+  }
+
+  /// The public key of a private one.
+  func publicKey(of privateKey: Secret) throws(MLSError) -> [UInt8] {
+    do throws(CryptoError) {
+      return try HPKE.PrivateKey(hpke.kem, rawRepresentation: privateKey.span).publicKey
+    } catch { throw .crypto(error) }
+  }
+
+  /// False for bytes that nothing can be encrypted to.
+  func isValidEncryptionKey(_ key: [UInt8]) -> Bool { hpke.kem.isValidPublicKey(key.span) }
+
+  private func encryptContext(_ label: String, _ context: [UInt8]) -> [UInt8] {
+    var info = ByteWriter(capacity: context.count + 48)
+    info.opaque(utf8: "MLS 1.0 " + label)
+    info.opaque(context)
+    return info.bytes
+  }
+
+  /// `EncryptWithLabel`.
+  func encrypt(
+    _ plaintext: Secret, to publicKey: [UInt8], label: String, context: [UInt8],
+    using random: inout RandomSource
+  ) throws(MLSError) -> HPKECiphertext {
+    let info = encryptContext(label, context)
+    do throws(CryptoError) {
+      let (kemOutput, ciphertext) = try HPKE.seal(
+        hpke, to: publicKey.span, info: info.span, aad: Span(), plaintext: plaintext.span, using: &random)
+      return HPKECiphertext(kemOutput: kemOutput, ciphertext: ciphertext)
+    } catch { throw .crypto(error) }
+  }
+
+  /// `DecryptWithLabel`.
+  func decrypt(
+    _ ciphertext: HPKECiphertext, privateKey: Secret, label: String, context: [UInt8]
+  ) throws(MLSError) -> Secret {
+    let info = encryptContext(label, context)
+    do throws(CryptoError) {
+      let key = try HPKE.PrivateKey(hpke.kem, rawRepresentation: privateKey.span)
+      return Secret(
+        try HPKE.open(
+          hpke, privateKey: key, encapsulatedKey: ciphertext.kemOutput.span, info: info.span, aad: Span(),
+          ciphertext: ciphertext.ciphertext.span))
+    } catch { throw .crypto(error) }
+  }
+
+  /// The receiving side of an external init: a secret exported from an empty HPKE message, RFC 9420 §8.3.
+  func receiveExport(_ kemOutput: [UInt8], privateKey: Secret, label: String) throws(MLSError) -> Secret {
+    do throws(CryptoError) {
+      let key = try HPKE.PrivateKey(hpke.kem, rawRepresentation: privateKey.span)
+      let recipient = try HPKE.Recipient(
+        hpke, privateKey: key, encapsulatedKey: kemOutput.span, info: Span())
+      let context = Array(label.utf8)
+      return Secret(recipient.export(context: context.span, outputByteCount: hashByteCount))
+    } catch { throw .crypto(error) }
+  }
+}

@@ -1,0 +1,154 @@
+import PalbeCrypto
+import PalbeMLSMessages
+import PalbeUnits
+import PalbeWire
+
+/// The only place that knows which primitives a cipher suite stands for. RFC 9420 §5.1, §5.2, §8.
+///
+/// Suites 1 and 3 share hash, KEM and signature; another suite adds cases here and nowhere else.
+struct SuiteCrypto: Sendable {
+  let suite: CipherSuite
+  let aead: AEADContext.Algorithm
+
+  init(_ suite: CipherSuite) throws(MLSError) {
+    switch suite {
+    case .x25519AES128GCM: aead = .aes128GCM
+    case .x25519ChaCha20Poly1305: aead = .chaCha20Poly1305
+    default: throw .unsupportedSuite(suite)
+    }
+    self.suite = suite
+  }
+
+  /// KDF.Nh
+  var hashByteCount: Int { SHA256.byteCount }
+  /// AEAD.Nk
+  var keyByteCount: Int { aead.keyByteCount }
+  /// AEAD.Nn
+  var nonceByteCount: Int { aead.nonceByteCount }
+  var tagByteCount: Int { aead.tagByteCount }
+
+  // MARK: Hash and KDF
+
+  func hash(_ bytes: [UInt8]) -> [UInt8] { SHA256.hash(bytes.span) }
+
+  func mac(_ message: [UInt8], key: Secret) -> [UInt8] {
+    HMAC<SHA256>.authenticationCode(for: message.span, using: key.span)
+  }
+
+  func isValidMAC(_ code: [UInt8], of message: [UInt8], key: Secret) -> Bool {
+    let expected = mac(message, key: key)
+    return ConstantTime.equal(expected.span, code.span)
+  }
+
+  func extract(salt: Secret, _ input: Secret) -> Secret {
+    Secret(HKDF<SHA256>.extract(salt: salt.span, inputKeyMaterial: input.span))
+  }
+
+  /// `ExpandWithLabel`.
+  func expand(_ secret: Secret, label: String, context: [UInt8], byteCount: Int) -> Secret {
+    var info = ByteWriter(capacity: 24 + label.utf8.count + context.count)
+    info.uint16(UInt16(byteCount))
+    info.opaque(utf8: "MLS 1.0 " + label)
+    info.opaque(context)
+    return Secret(
+      HKDF<SHA256>.expand(
+        pseudoRandomKey: secret.span, info: info.bytes.span, outputByteCount: byteCount))
+  }
+
+  /// `DeriveSecret`.
+  func derive(_ secret: Secret, label: String) -> Secret {
+    expand(secret, label: label, context: [], byteCount: hashByteCount)
+  }
+
+  /// `DeriveTreeSecret`, RFC 9420 §9.
+  func deriveTree(_ secret: Secret, label: String, generation: UInt32, byteCount: Int) -> Secret {
+    var context = ByteWriter(capacity: 4)
+    context.uint32(generation)
+    return expand(secret, label: label, context: context.bytes, byteCount: byteCount)
+  }
+
+  /// `RefHash`, RFC 9420 §5.2.
+  func refHash(label: String, _ value: [UInt8]) -> [UInt8] {
+    var input = ByteWriter(capacity: value.count + 40)
+    input.opaque(utf8: label)
+    input.opaque(value)
+    return hash(input.bytes)
+  }
+
+  func reference(to keyPackage: KeyPackage) -> [UInt8] {
+    refHash(label: "MLS 1.0 KeyPackage Reference", keyPackage.encoded())
+  }
+
+  func reference(to proposal: AuthenticatedContent) -> ProposalRef {
+    ProposalRef(bytes: refHash(label: "MLS 1.0 Proposal Reference", proposal.encoded()))
+  }
+
+  // MARK: AEAD
+
+  /// Ciphertext and tag.
+  func seal(
+    _ plaintext: [UInt8], key: Secret, nonce: [UInt8], authenticating aad: [UInt8]
+  ) throws(MLSError) -> [UInt8] {
+    var buffer = plaintext
+    buffer.append(contentsOf: [UInt8](repeating: 0, count: tagByteCount))
+    do {
+      var context = try AEADContext(aead, key: key.span, direction: .seal)
+      var span = buffer.mutableSpan
+      try context.seal(in: &span, body: 0..<plaintext.count, authenticating: aad.span, nonce: nonce.span)
+    } catch { throw .crypto(error) }
+    return buffer
+  }
+
+  /// The plaintext; throws `authenticationFailure` for anything that `seal` did not make.
+  func open(
+    _ ciphertext: [UInt8], key: Secret, nonce: [UInt8], authenticating aad: [UInt8]
+  ) throws(MLSError) -> [UInt8] {
+    guard ciphertext.count >= tagByteCount else { throw .crypto(.authenticationFailure) }
+    var buffer = ciphertext
+    let body = 0..<ciphertext.count - tagByteCount
+    do {
+      var context = try AEADContext(aead, key: key.span, direction: .open)
+      var span = buffer.mutableSpan
+      try context.open(in: &span, body: body, authenticating: aad.span, nonce: nonce.span)
+    } catch { throw .crypto(error) }
+    buffer.removeLast(tagByteCount)
+    return buffer
+  }
+
+  // MARK: Signatures
+
+  private func signContent(label: String, _ content: [UInt8]) -> [UInt8] {
+    var input = ByteWriter(capacity: content.count + 48)
+    input.opaque(utf8: "MLS 1.0 " + label)
+    input.opaque(content)
+    return input.bytes
+  }
+
+  /// `SignWithLabel`.
+  func sign(_ content: [UInt8], label: String, key: SignatureKey) throws(MLSError) -> [UInt8] {
+    do { return try key.key.signature(for: signContent(label: label, content).span) } catch {
+      throw .crypto(error)
+    }
+  }
+
+  /// `VerifyWithLabel`; false also for a key of the wrong length.
+  func isValid(_ signature: [UInt8], of content: [UInt8], label: String, key: [UInt8]) -> Bool {
+    guard let key = try? Curve25519.Signing.PublicKey(rawRepresentation: key) else { return false }
+    return key.isValidSignature(signature.span, for: signContent(label: label, content).span)
+  }
+}
+
+/// A member's signing key, shared by its key packages and groups.
+final class SignatureKey: Sendable {
+  let key: Curve25519.Signing.PrivateKey
+
+  init(using random: inout RandomSource) { key = Curve25519.Signing.PrivateKey(using: &random) }
+
+  init(rawRepresentation: Span<UInt8>) throws(MLSError) {
+    do { key = try Curve25519.Signing.PrivateKey(rawRepresentation: rawRepresentation) } catch {
+      throw .crypto(error)
+    }
+  }
+
+  var publicKey: [UInt8] { key.publicKey.rawRepresentation }
+}

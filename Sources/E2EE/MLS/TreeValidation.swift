@@ -1,0 +1,84 @@
+import PalbeMLSMessages
+
+/// The rules a new member checks on a whole tree, RFC 9420 §7.9.2 and §12.4.3.1.
+enum TreeValidation {
+  /// All of them. Lifetimes are not among them: members outlive their key packages.
+  static func check(_ tree: inout RatchetTree, _ leaves: LeafValidation) throws(MLSError) {
+    try checkUniqueKeys(tree)
+    try checkUnmergedLeaves(tree)
+    try checkParentHashes(&tree)
+    for index in tree.members {
+      guard let leaf = tree[index] else { continue }
+      try leaves.check(leaf, at: index)
+      try leaves.checkAgainstMembers(leaf, tree.index)
+    }
+  }
+
+  static func checkUniqueKeys(_ tree: RatchetTree) throws(MLSError) {
+    for place in 0..<UInt32(tree.size.nodeCount) {
+      guard let key = tree.encryptionKey(NodeIndex(place)) else { continue }
+      guard tree.index.isUniqueEncryptionKey(key) else { throw .tree(.duplicateEncryptionKey) }
+    }
+    for index in tree.members {
+      guard let leaf = tree[index], tree.index.isUniqueSignatureKey(leaf.signatureKey) else {
+        throw .tree(.duplicateSignatureKey)
+      }
+    }
+  }
+
+  /// Each unmerged leaf is a member below its node, in ascending order, and unmerged in every node between.
+  static func checkUnmergedLeaves(_ tree: RatchetTree) throws(MLSError) {
+    for place in stride(from: UInt32(1), to: UInt32(tree.size.nodeCount), by: 2) {
+      let node = NodeIndex(place)
+      guard let parent = tree.parent(node) else { continue }
+      var last: LeafIndex?
+      for leaf in parent.unmergedLeaves {
+        if let last, last >= leaf { throw .tree(.invalidUnmergedLeaf(leaf)) }
+        last = leaf
+        guard node.isAncestor(of: leaf), tree[leaf] != nil else {
+          throw .tree(.invalidUnmergedLeaf(leaf))
+        }
+        for between in tree.size.directPath(of: leaf) {
+          if between == node { break }
+          guard tree.parent(between)?.unmergedLeaves.contains(leaf) ?? true else {
+            throw .tree(.invalidUnmergedLeaf(leaf))
+          }
+        }
+      }
+    }
+  }
+
+  /// Every parent is vouched for by a node below it, RFC 9420 §7.9.2.
+  static func checkParentHashes(_ tree: inout RatchetTree) throws(MLSError) {
+    for place in stride(from: UInt32(1), to: UInt32(tree.size.nodeCount), by: 2) {
+      let node = NodeIndex(place)
+      guard let parent = tree.parent(node), let left = node.left, let right = node.right else { continue }
+      guard
+        vouches(below: left, for: parent, sibling: right, &tree)
+          || vouches(below: right, for: parent, sibling: left, &tree)
+      else { throw .tree(.invalidParentHash(node: Int(place))) }
+    }
+  }
+
+  /// True when the one node of `child`'s resolution that is not unmerged at `parent` carries its hash.
+  private static func vouches(
+    below child: NodeIndex, for parent: ParentNode, sibling: NodeIndex, _ tree: inout RatchetTree
+  ) -> Bool {
+    let unmerged = Set(parent.unmergedLeaves.filter { child.isAncestor(of: $0) }.map(NodeIndex.init))
+    var candidates = tree.resolution(child)
+    let resolved = candidates.count
+    candidates.removeAll { unmerged.contains($0) }
+    guard candidates.count == 1, resolved == unmerged.count + 1, let candidate = candidates.first else {
+      return false
+    }
+    let carried: [UInt8]
+    if let leaf = candidate.leaf {
+      guard case .commit(let hash)? = tree[leaf]?.source else { return false }
+      carried = hash
+    } else {
+      guard let hash = tree.parent(candidate)?.parentHash else { return false }
+      carried = hash
+    }
+    return carried == tree.parentHash(parent, sibling: sibling)
+  }
+}

@@ -1,0 +1,84 @@
+"""The network namespace and the processes of a run. Every process started here is ended here, by its id."""
+import contextlib
+import os
+import pathlib
+import re
+import subprocess
+import time
+
+ADDRESS = "10.213.0.1"
+KEY, SECRET = "devkey", "0123456789abcdef0123456789abcdef"
+
+
+def make_network():
+    """Brings up a veth pair in this process's own network namespace; refuses to touch another one."""
+    links = subprocess.run(["ip", "-o", "link"], check=True, capture_output=True, text=True).stdout
+    if any(not re.match(r"\d+: lo:", line) for line in links.splitlines()):
+        raise SystemExit("real clients: not in a network namespace of its own; use scripts/test-real-clients")
+    for command in (
+        "ip link set lo up",
+        "ip link add palbe0 type veth peer name palbe1",
+        f"ip address add {ADDRESS}/24 dev palbe0",
+        "ip link set palbe0 up",
+        "ip link set palbe1 up",
+    ):
+        subprocess.run(command.split(), check=True)
+
+
+@contextlib.contextmanager
+def sfu(bin_path: pathlib.Path):
+    """A palbe-sfu on the veth address; yields its WebSocket URL."""
+    process = subprocess.Popen(
+        [bin_path / "palbe-sfu", "serve", "--host", ADDRESS, "--port", "0", "--udp-port", "0", "--key", f"{KEY}:{SECRET}"],
+        stdout=subprocess.PIPE, text=True)
+    try:
+        line = process.stdout.readline()
+        match = re.search(r"signaling \S*:(\d+)", line)
+        if not match:
+            raise SystemExit(f"real clients: palbe-sfu did not come up: {line!r}")
+        yield f"ws://{ADDRESS}:{match.group(1)}"
+        if process.poll() is not None:
+            raise AssertionError(f"palbe-sfu ended by itself with {process.returncode}")
+    finally:
+        process.terminate()
+        try:
+            process.wait(5)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def token(bin_path: pathlib.Path, room: str, identity: str) -> str:
+    """A token minted by palbe-call."""
+    return subprocess.run(
+        [bin_path / "palbe-call", "token", "--key", f"{KEY}:{SECRET}", "--room", room, "--identity", identity],
+        check=True, capture_output=True, text=True).stdout.strip()
+
+
+@contextlib.contextmanager
+def palbe_call(bin_path: pathlib.Path, *arguments: str):
+    """A palbe-call join that runs until the block ends."""
+    process = subprocess.Popen([bin_path / "palbe-call", "join", *arguments], stdout=subprocess.DEVNULL)
+    try:
+        yield process
+    finally:
+        process.send_signal(2)
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            raise AssertionError("palbe-call did not leave within 10 s of SIGINT") from None
+    if process.returncode != 0:
+        raise AssertionError(f"palbe-call join ended with {process.returncode}")
+
+
+def children() -> list[int]:
+    """Ids of this process's children that still run."""
+    me = os.getpid()
+    path = pathlib.Path(f"/proc/{me}/task/{me}/children")
+    return [int(pid) for pid in path.read_text().split()] if path.exists() else []
+
+
+def deadline(seconds: float) -> float:
+    return time.monotonic() + seconds

@@ -1,0 +1,102 @@
+"""A livekit client that publishes a tone and numbered frames, and one that watches a participant."""
+import asyncio
+import time
+
+import numpy as np
+from livekit import rtc
+
+import media
+
+WIDTH, HEIGHT, FRAMES_PER_SECOND = 640, 360, 20
+
+
+async def join(url: str, token: str) -> rtc.Room:
+    room = rtc.Room()
+    await asyncio.wait_for(room.connect(url, token, rtc.RoomOptions(auto_subscribe=True)), 15)
+    return room
+
+
+class Publisher:
+    """Publishes a tone as microphone and numbered frames as camera."""
+
+    def __init__(self, room: rtc.Room, frequency: float):
+        self.room = room
+        self.frequency = frequency
+        self.audio = rtc.AudioSource(media.SAMPLE_RATE, 1, queue_size_ms=200)
+        self.video = rtc.VideoSource(WIDTH, HEIGHT)
+        self.sent = 0
+        self.tasks = []
+
+    async def start(self):
+        options = rtc.TrackPublishOptions(source=rtc.TrackSource.SOURCE_MICROPHONE)
+        await self.room.local_participant.publish_track(
+            rtc.LocalAudioTrack.create_audio_track("tone", self.audio), options)
+        options = rtc.TrackPublishOptions(
+            source=rtc.TrackSource.SOURCE_CAMERA, simulcast=False, video_codec=rtc.VideoCodec.VP8)
+        await self.room.local_participant.publish_track(
+            rtc.LocalVideoTrack.create_video_track("numbers", self.video), options)
+        self.tasks = [asyncio.create_task(self.speak()), asyncio.create_task(self.show())]
+
+    async def speak(self):
+        start = 0
+        while True:
+            block = media.tone_block(start, 480, self.frequency)
+            await self.audio.capture_frame(rtc.AudioFrame(block.tobytes(), media.SAMPLE_RATE, 1, 480))
+            start += 480
+
+    async def show(self):
+        begun = time.monotonic()
+        while True:
+            picture = media.numbered_frame(self.sent, WIDTH, HEIGHT)
+            self.video.capture_frame(
+                rtc.VideoFrame(WIDTH, HEIGHT, rtc.VideoBufferType.I420, picture),
+                timestamp_us=int(time.monotonic() * 1e6))
+            self.sent += 1
+            await asyncio.sleep(max(0, begun + self.sent / FRAMES_PER_SECOND - time.monotonic()))
+
+    async def stop(self):
+        for task in self.tasks:
+            task.cancel()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
+
+
+class Watcher:
+    """Collects what is received of one participant: frame numbers, luma planes on request, samples."""
+
+    def __init__(self, room: rtc.Room, identity: str, read=media.read_number):
+        self.identity = identity
+        self.read = read
+        self.numbers: list[int] = []
+        self.samples: list[np.ndarray] = []
+        self.tasks = []
+        room.on("track_subscribed", self.subscribed)
+        for participant in room.remote_participants.values():
+            for publication in participant.track_publications.values():
+                if publication.track is not None:
+                    self.subscribed(publication.track, publication, participant)
+
+    def subscribed(self, track, publication, participant):
+        if participant.identity != self.identity:
+            return
+        if track.kind == rtc.TrackKind.KIND_VIDEO:
+            self.tasks.append(asyncio.create_task(self.watch(track)))
+        else:
+            self.tasks.append(asyncio.create_task(self.listen(track)))
+
+    async def watch(self, track):
+        async for event in rtc.VideoStream(track, format=rtc.VideoBufferType.I420):
+            frame = event.frame
+            luma = np.frombuffer(frame.data, np.uint8)[: frame.width * frame.height]
+            self.numbers.append(self.read(luma.reshape(frame.height, frame.width)))
+
+    async def listen(self, track):
+        async for event in rtc.AudioStream(track, sample_rate=media.SAMPLE_RATE, num_channels=1):
+            self.samples.append(np.frombuffer(event.frame.data, np.int16).copy())
+
+    def last_second(self) -> np.ndarray:
+        return np.concatenate(self.samples)[-media.SAMPLE_RATE :] if self.samples else np.zeros(0, np.int16)
+
+    async def stop(self):
+        for task in self.tasks:
+            task.cancel()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
