@@ -93,20 +93,30 @@ package final class CallEngine: Sendable {
   private func connect(
     _ url: String, _ threads: CallThreads, _ handler: SignalingHandler
   ) async -> Result<Void, CallEngineError> {
-    let timer = Task { [timeout = configuration.connectTimeout] in
+    let timeout = configuration.connectTimeout
+    let timer = Task {
       try? await Task.sleep(nanoseconds: UInt64(max(0, timeout.nanoseconds)))
       if !Task.isCancelled { threads.connected.set(.failure(.timedOut)) }
     }
     defer { timer.cancel() }
     var options = WebSocketClient.Options()
     options.headers = [.init("Authorization", "Bearer \(configuration.token)")]
-    options.timeout = configuration.connectTimeout
-    do throws(WebSocketClientError) {
-      let link = try await WebSocketClient.connect(to: url, options: options, handler: handler)
+    options.timeout = timeout
+    let attempt = Task { [options] in
+      try await WebSocketClient.connect(to: url, options: options, handler: handler)
+    }
+    Task {
+      // A call that is given up does not wait for a server that does not answer.
+      _ = await threads.connected.wait()
+      attempt.cancel()
+    }
+    do {
+      let link = try await attempt.value
       if !threads.network.send(.signalingOpened(link)) { link.close() }
     } catch {
       handler.isGone.set(())
-      return .failure(CallEngineError(error, url: configuration.edgeURL))
+      let reason = (error as? WebSocketClientError).map { CallEngineError($0, url: configuration.edgeURL) }
+      threads.connected.set(.failure(reason ?? .cancelled))
     }
     return await threads.connected.wait()
   }

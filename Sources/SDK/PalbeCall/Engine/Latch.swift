@@ -1,7 +1,7 @@
 import Synchronization
 
 /// A value that comes once, for tasks that wait for it.
-final class Latch<Value: Sendable>: Sendable {
+package final class Latch<Value: Sendable>: Sendable {
   private struct State {
     var value: Value?
     var waiters: [CheckedContinuation<Value, Never>] = []
@@ -9,8 +9,11 @@ final class Latch<Value: Sendable>: Sendable {
 
   private let state = Mutex(State())
 
+  /// Nothing has come.
+  package init() {}
+
   /// The first value stays; later ones are ignored.
-  func set(_ value: Value) {
+  package func set(_ value: Value) {
     let waiters = state.withLock { state -> [CheckedContinuation<Value, Never>] in
       guard state.value == nil else { return [] }
       state.value = value
@@ -21,10 +24,10 @@ final class Latch<Value: Sendable>: Sendable {
   }
 
   /// The value, if it has come.
-  var value: Value? { state.withLock { $0.value } }
+  package var value: Value? { state.withLock { $0.value } }
 
   /// Waits for the value.
-  func wait() async -> Value {
+  package func wait() async -> Value {
     await withCheckedContinuation { continuation in
       let value = state.withLock { state in
         if state.value == nil { state.waiters.append(continuation) }

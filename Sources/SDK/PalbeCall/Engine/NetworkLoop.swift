@@ -93,7 +93,9 @@ struct NetworkLoop: ~Copyable {
   }
 
   private static func openSocket(at address: SocketAddress) throws(CallEngineError) -> UDPSocket {
-    do { return try UDPSocket(binding: address) } catch { throw .system("cannot open a UDP socket: \(error)") }
+    do { return try UDPSocket(binding: address) } catch {
+      throw .system("cannot open a UDP socket: \(error)")
+    }
   }
 
   private static func makePoller(_ watched: [(Int32, UInt64)]) throws(CallEngineError) -> Poller {

@@ -92,7 +92,8 @@ struct SoundLoop: ~Copyable {
     threads.sound.drain(into: &messages)
     for message in messages {
       switch message {
-      case .begin: if ticks == nil { ticks = Ticks(from: MonotonicClock.now(), perSecond: Self.ticksPerSecond) }
+      case .begin:
+        if ticks == nil { ticks = Ticks(from: MonotonicClock.now(), perSecond: Self.ticksPerSecond) }
       case .trackAdded(let track):
         // Without a decoder the track stays silent; nothing else suffers.
         if threads.hooks.onPlayedAudio != nil, let state = try? PlayedTrack() { tracks[track] = state }
@@ -127,13 +128,21 @@ private final class PlayedTrack {
   func take(_ pull: AudioPull) {
     switch pull {
     case .packet(let bytes):
-      guard decode(room: Opus.maximumSamplesPerPacket, { decoder, output throws(OpusError) in
-        try decoder.decode(bytes.span, into: &output)
-      }) else { return conceal() }
+      guard
+        decode(
+          room: Opus.maximumSamplesPerPacket,
+          { decoder, output throws(OpusError) in
+            try decoder.decode(bytes.span, into: &output)
+          })
+      else { return conceal() }
     case .forwardErrorCorrection(let next):
-      guard decode(room: Opus.samplesPerFrame, { decoder, output throws(OpusError) in
-        try decoder.decodeFEC(from: next.span, samples: Opus.samplesPerFrame, into: &output)
-      }) else { return conceal() }
+      guard
+        decode(
+          room: Opus.samplesPerFrame,
+          { decoder, output throws(OpusError) in
+            try decoder.decodeFEC(from: next.span, samples: Opus.samplesPerFrame, into: &output)
+          })
+      else { return conceal() }
     case .conceal: conceal()
     case .idle: break
     }
