@@ -35,6 +35,12 @@ public struct CallConfiguration: Sendable {
   /// What is published. Empty for a listener.
   public var publishes: Set<LocalTrack>
   public var encryption: CallEncryption
+  /// Tells one call from the next in the same room; nil where there is no id for it. End-to-end keys that served a room
+  /// under one id are refused for another.
+  public var call: String?
+  /// Sends the microphone's level with each packet, where the SFU can read it and tell who speaks. Off, because it shows
+  /// when somebody talks.
+  public var sendsAudioLevel = false
   /// Announced with the camera track.
   public var videoWidth = 640
   public var videoHeight = 360
@@ -150,6 +156,8 @@ public struct RemoteTrackStatistics: Sendable, Equatable {
   /// Audio pulls that were answered with a packet, with concealment because the packet came too late or never.
   public var playedPackets: UInt64 = 0
   public var concealedPackets: UInt64 = 0
+  /// Audio packets left out to bring a grown delay down.
+  public var discardedPackets: UInt64 = 0
   /// Frames or packets that came out of order after reordering; always zero in a correct session.
   public var outOfOrder: UInt64 = 0
 }

@@ -1,79 +1,232 @@
+import PalbeCongestion
 public import PalbeDTLS
 public import PalbeFrameEncryption
+import PalbeICE
+import PalbeLiveKit
+import PalbeRTP
 public import PalbeUnits
 
 /// Why a session could not be made.
 public enum CallSetupError: Error, Equatable, Sendable {
-  /// The room or the identity is not usable, or the call's keys were used before.
+  /// The room, the call or the identity is not usable.
   case keys(FrameKeyError)
   /// There is no local address to send from.
   case noLocalAddress
 }
 
-/// The client's side of one call, without sockets, clocks or codecs.
-public struct CallSession: ~Copyable {
-  /// The serialized `WrappedJoinRequest`; the shell base64url-encodes it into `/rtc/v1?join_request=`.
-  public let joinRequest: [UInt8]
-
-  public init(
-    configuration: CallConfiguration, identity: DTLSIdentity, localAddresses: [SocketAddress],
-    keys: CallKeyLedger, random: RandomSource, now: Instant, unixNanoseconds: Int64
-  ) throws(CallSetupError) {
-    guard !localAddresses.isEmpty else { throw .noLocalAddress }
-    joinRequest = []
+/// The client's side of one call, without sockets, clocks or codecs: encoded frames in and out.
+///
+/// ## Overview
+///
+///     joining ──join──▶ joined ──ICE and DTLS up──▶ connected
+///        │                │                            │
+///        └────────────────┴── leave, loss, refusal ────┴──▶ ended(reason)
+///
+/// ## Function
+///
+/// The shell opens the WebSocket with `joinRequest` in its URL, gives every binary message to `handleSignal` and every
+/// datagram of its one UDP socket to `receive`. After each call that takes a time it drains `pollSignal`,
+/// `pollTransmit`, `pollEvent` and `pollVideoFrame`, and it calls `handleTimeout` once `nextDeadline` has come, which may
+/// be at once. Per remote audio track it calls `pullAudio` whenever it needs 20 ms to play.
+///
+/// Set-up is one round trip of signaling: tracks and offer ride along in the join request, checks start with the
+/// answer, the handshake with the first pair that works.
+///
+/// ## Implementation
+///
+/// `SignalLink` and `Roster` are the signaling, `Negotiation` the offers and answers, `Transport` the path,
+/// `MediaSender` a track of ours, `RemoteTrack` one of another's with `AudioJitterBuffer` or `VideoReceiver`. Owned by one
+/// thread; the classes inside are never handed out, so moving the session to another thread moves them along.
+public struct CallSession: ~Copyable, @unchecked Sendable {
+  enum Phase: Hashable, Sendable {
+    case joining, joined, connected
+    case ended(CallEndReason)
   }
 
-  /// One binary WebSocket message of the server.
-  public mutating func handleSignal(_ message: Span<UInt8>, at now: Instant) {}
+  /// What a packet of that SSRC is.
+  struct Route: Hashable, Sendable {
+    var track: Int
+    var isRepair: Bool
+  }
 
-  /// The WebSocket is gone.
-  public mutating func signalingClosed(at now: Instant) {}
+  static let eventLimit = 1_024
+  static let controlLimit = 256
+  static let videoFrameLimit = 120
+  static let endedTrackLimit = 64
+  static let frameLimit = 1 << 20
+  static let packetByteCount = 1_500
 
-  /// The next binary WebSocket message for the server; drain after every call that takes a time.
-  public mutating func pollSignal() -> [UInt8]? { nil }
+  /// The serialized `WrappedJoinRequest`, not compressed; the shell base64url-encodes it into
+  /// `/rtc/v1?join_request=`.
+  public let joinRequest: [UInt8]
 
-  /// One datagram of `count` bytes, opened in place.
-  public mutating func receive(
-    _ datagram: inout MutableSpan<UInt8>, count: Int, from: SocketAddress, at now: Instant
-  ) {}
+  let configuration: CallConfiguration
+  let start: Instant
+  let startUnixNanoseconds: Int64
+  let candidates: [ICECandidate]
+  let senders: [MediaSender]
+  /// Reports are sent under it by a listener.
+  let listenerSSRC: SSRC
 
-  /// The next datagram to send, written to `buffer` (1,500 bytes or more); drain after every call that takes a time.
-  public mutating func pollTransmit(into buffer: inout MutableSpan<UInt8>, at now: Instant) -> Transmit? { nil }
+  var phase = Phase.joining
+  var link: SignalLink
+  var roster: Roster
+  var speakers = Speakers()
+  var negotiation: Negotiation
+  var transport: Transport
+  var keys: CallKeyRing?
+
+  /// What the last answer sends us, by mid.
+  var receiving: [String: ReceivingParameters] = [:]
+  var tracks: [Int: RemoteTrack] = [:]
+  var routes: [SSRC: Route] = [:]
+  var nextTrack = 0
+  var endedTracks: [RemoteTrackStatistics] = []
+  var waiting = WaitingMarks()
+
+  var events: [CallEvent] = []
+  var videoFrames: [ReceivedVideoFrame] = []
+  /// RTCP in the clear.
+  var control: [[UInt8]] = []
+  var queue = PacketQueue()
+  var feedback = TransportFeedbackRecorder()
+  var nextReport: Instant?
+  var transportSequence: UInt16 = 0
+  var audioLevel: AudioLevel?
+  var frameBuffer: [UInt8] = []
+  var packetBuffer = [UInt8](repeating: 0, count: packetByteCount)
+  var counts = CallStatistics()
+
+  /// A session that has not joined yet.
+  ///
+  /// - Parameters:
+  ///   - identity: the certificate that DTLS shows.
+  ///   - localAddresses: the addresses of the shell's one UDP socket, best first; host candidates.
+  ///   - keys: what the process remembers of its call keys.
+  ///   - random: unpredictable outside tests.
+  ///   - unixNanoseconds: the wall clock at `now`.
+  public init(
+    configuration: CallConfiguration, identity: DTLSIdentity, localAddresses: [SocketAddress],
+    keys ledger: CallKeyLedger, random: RandomSource, now: Instant, unixNanoseconds: Int64
+  ) throws(CallSetupError) {
+    guard !localAddresses.isEmpty else { throw .noLocalAddress }
+    var random = random
+    var ring: CallKeyRing?
+    if configuration.encryption == .sframe {
+      do throws(FrameKeyError) {
+        ring = try CallKeyRing(
+          room: configuration.room, call: configuration.call ?? configuration.room,
+          localIdentity: configuration.identity, ledger: ledger, random: random)
+      } catch { throw .keys(error) }
+    }
+    let senders = LocalTrack.allCases.filter { configuration.publishes.contains($0) }.map { track in
+      MediaSender(
+        track, maximumDatagramByteCount: configuration.datagramByteCount, using: &random)
+    }
+    for sender in senders {
+      do throws(FrameKeyError) {
+        sender.sealer = try ring?.makeSender(
+          source: sender.track == .camera ? .camera : .microphone, codec: sender.track == .camera ? .vp8 : .opus)
+      } catch { throw .keys(error) }
+    }
+    let credentials = ICECredentials(using: &random)
+    let candidates = localAddresses.prefix(8).enumerated().map { index, address in
+      ICECandidate(.host, address, localPreference: UInt16.max - UInt16(index))
+    }
+    let expected = max(0, configuration.expectedRemoteParticipants)
+    var negotiation = Negotiation(
+      builder: OfferBuilder(
+        sessionID: random.next() >> 2, credentials: credentials, fingerprint: identity.fingerprint.bytes,
+        candidates: candidates, announcesAudioLevel: configuration.sendsAudioLevel),
+      publishes: senders, audios: expected, videos: expected)
+    joinRequest = JoinRequestBuilder.make(
+      configuration: configuration, senders: senders, offer: negotiation.pollOffer(senders: senders))
+    self.configuration = configuration
+    self.candidates = candidates
+    self.senders = senders
+    listenerSSRC = SSRC(UInt32(truncatingIfNeeded: random.next()) | 1)
+    start = now
+    startUnixNanoseconds = unixNanoseconds
+    link = SignalLink(at: now)
+    roster = Roster(localIdentity: configuration.identity)
+    transport = Transport(
+      identity: identity, local: credentials, candidates: candidates, mtu: configuration.datagramByteCount,
+      random: random, at: now)
+    transportSequence = UInt16(truncatingIfNeeded: random.next())
+    self.negotiation = negotiation
+    keys = consume ring
+  }
 
   /// What happened, in order.
-  public mutating func pollEvent() -> CallEvent? { nil }
+  public mutating func pollEvent() -> CallEvent? { events.isEmpty ? nil : events.removeFirst() }
 
-  /// When `handleTimeout` is due.
-  public var nextDeadline: Instant? { nil }
-
-  /// Does what is due.
-  public mutating func handleTimeout(at now: Instant) {}
-
-  /// Makes a call key readable, and sends under it as `sending` says.
+  /// Makes a call key readable, and sends under it as `sending` says. Frames that waited for it are then polled in order.
+  /// Without end-to-end encryption nothing happens.
   public mutating func installKey(_ key: Span<UInt8>, sending: SendSwitch, at now: Instant)
     throws(FrameKeyError)
-  {}
+  {
+    try keys?.install(key, sending: sending, at: now)
+    takeReleased(at: now)
+  }
 
   /// Everybody has the newest key: send under it.
-  public mutating func confirmSendKey(at now: Instant) {}
+  public mutating func confirmSendKey(at now: Instant) { keys?.confirmSendKey(at: now) }
 
-  /// Seals, packetizes and queues one encoded frame.
-  public mutating func send(
-    _ frame: Span<UInt8>, on track: LocalTrack, timestamp: RTPTimestamp, at now: Instant
-  ) throws(SendError) { throw .notConnected }
+  /// The level that goes out with the next microphone packets when `sendsAudioLevel` is on: 0 (loudest) to 127 (silence),
+  /// in -dBov (RFC 6464); nil: none.
+  public mutating func setAudioLevel(_ level: UInt8?, isVoice: Bool = true) {
+    audioLevel = configuration.sendsAudioLevel ? level.map { AudioLevel(isVoice: isVoice, level: min($0, 127)) } : nil
+  }
 
-  /// The next decrypted video frame, in decode order per track.
-  public mutating func pollVideoFrame(at now: Instant) -> ReceivedVideoFrame? { nil }
+  /// A snapshot of the counters; tracks that ended are among them, the latest 64.
+  public var statistics: CallStatistics {
+    var result = counts
+    result.roundTrip = roundTrip
+    for sender in senders {
+      result.sentPackets += sender.statistics.packetCount
+      result.sentBytes += sender.statistics.byteCount
+    }
+    if let frames = keyStatistics {
+      result.sealedFrames = frames.sealedFrames
+      result.keyEpochs = frames.keyEpochs
+    }
+    result.remoteTracks = endedTracks + tracks.sorted { $0.key < $1.key }.map(\.value.statistics)
+    return result
+  }
 
-  /// What to play for the next 20 ms of a remote audio track; call every 20 ms.
-  public mutating func pullAudio(_ track: RemoteTrackID, at now: Instant) -> AudioPull { .idle }
+  private var keyStatistics: FrameStatistics? {
+    switch keys {
+    case .some(let ring): ring.statistics
+    case nil: nil
+    }
+  }
 
-  /// Mutes or unmutes a track of our own; nothing is sent on a muted track.
-  public mutating func setMuted(_ track: LocalTrack, _ muted: Bool, at now: Instant) {}
+  // MARK: Shared by the parts
 
-  /// Ends the session: drain signals and datagrams once more, then drop it.
-  public mutating func leave(at now: Instant) {}
+  var isEnded: Bool { if case .ended = phase { true } else { false } }
 
-  /// A snapshot of the counters.
-  public var statistics: CallStatistics { CallStatistics() }
+  var roundTrip: TimeDelta? { senders.lazy.compactMap(\.statistics.roundTrip).first }
+
+  func unixNanoseconds(at now: Instant) -> Int64 { startUnixNanoseconds &+ (now - start).nanoseconds }
+
+  func sender(_ track: LocalTrack) -> MediaSender? { senders.first { $0.track == track } }
+
+  mutating func report(_ event: CallEvent) {
+    if events.count < Self.eventLimit { events.append(event) }
+  }
+
+  /// The session is over; what is queued still goes out.
+  mutating func end(_ reason: CallEndReason, at now: Instant) {
+    guard !isEnded else { return }
+    phase = .ended(reason)
+    report(.disconnected(reason))
+    link.close()
+    sayGoodbye()
+    transport.close(at: now)
+  }
+}
+
+extension CallConfiguration {
+  /// The largest UDP payload, within what packets need and buffers hold.
+  var datagramByteCount: Int { min(max(maximumDatagramByteCount, 576), 1_400) }
 }
