@@ -101,8 +101,8 @@ let targets: [Target] = [
   library(
     "Server", "SFUServer",
     base + [
-      "PalbeCrypto", "PalbeProtobuf", "PalbeLiveKit", "PalbeSFUCore", "PalbeEventLoop", "PalbeWebServer",
-      "CPalbeZlib",
+      "PalbeCrypto", "PalbeProtobuf", "PalbeLiveKit", "PalbeDTLS", "PalbeSFUCore", "PalbeEventLoop",
+      "PalbeWebServer", "CPalbeZlib",
     ], settings: strict),
 
   // SDK: the public products; their names carry no further prefix.
@@ -127,7 +127,7 @@ let targets: [Target] = [
     ], settings: strict),
 
   // Tools
-  tool("palbe-sfu", "PalbeSFUServer", extra: ["PalbeCommandLine"]),
+  tool("palbe-sfu", "PalbeSFUServer", extra: ["PalbeUnits", "PalbeCommandLine", "PalbeEventLoop"]),
   tool("palbe-call", "PalbeCallLab", extra: ["PalbeCommandLine", "PalbeEventLoop", "PalbeWire"]),
   tool(
     "palbe-bench", "PalbeFrameEncryption", path: "bench/palbe-bench",
@@ -181,7 +181,11 @@ let targets: [Target] = [
   tests("PalbeMediaFiles", base + ["PalbeTestKit"]),
   tests(
     "PalbeSFUServer",
-    base + ["PalbeCrypto", "PalbeSFUCore", "PalbeLiveKit", "PalbeTestKit", "CPalbeLinux", "CPalbeZlib"]),
+    base + [
+      "PalbeCrypto", "PalbeProtobuf", "PalbeDTLS", "PalbeRTP", "PalbeSDP", "PalbeLiveKit", "PalbeSFUCore",
+      "PalbeCallCore", "PalbeEventLoop", "PalbeWebServer", "PalbeTestKit", "CPalbeLinux", "CPalbeZlib",
+      "CPalbeMallocCounter",
+    ]),
   tests("PalbeMessaging", ["PalbeTestKit"]),
   tests(
     "PalbeCall",

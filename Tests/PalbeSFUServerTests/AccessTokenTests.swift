@@ -1,7 +1,4 @@
-import Foundation
-import PalbeCrypto
 import PalbeSFUCore
-import PalbeWire
 import Testing
 
 @testable import PalbeSFUServer
@@ -11,16 +8,9 @@ struct AccessTokenTests {
   let keys = ["devkey": "secret"]
   let now: Int64 = 1_700_000_000
 
-  /// Signs any header and claims; what a hostile client could build.
   private func token(
     header: String = #"{"alg":"HS256","typ":"JWT"}"#, claims: String, secret: String = "secret"
-  ) -> String {
-    let signed =
-      Base64.encode([UInt8](header.utf8), alphabet: .url, padded: false) + "."
-      + Base64.encode([UInt8](claims.utf8), alphabet: .url, padded: false)
-    let mac = HMAC<SHA256>.authenticationCode(for: [UInt8](signed.utf8), using: [UInt8](secret.utf8))
-    return signed + "." + Base64.encode(mac, alphabet: .url, padded: false)
-  }
+  ) -> String { Tokens.signed(header: header, claims: claims, secret: secret) }
 
   private func refusal(_ token: String) -> AccessTokenError? {
     do {

@@ -1,0 +1,127 @@
+import PalbeCongestion
+import PalbeICE
+import PalbeLiveKit
+import PalbeRTP
+import PalbeUnits
+
+extension Participant {
+  /// Time between two reports of one kind (RFC 3550 §6.2 with the reduced minimum).
+  private static let reportInterval = TimeDelta.seconds(1)
+  /// Bytes of a compound at most, without protection.
+  private static let compoundLimit = 1_100
+
+  /// The transport came up: reports begin, and pictures are asked for.
+  func startMedia(at now: Instant) {
+    nextReportAt = now + Self.reportInterval
+    wake(at: nextReportAt)
+    for downTrack in downlink.downTracks { downTrack.track.wantKeyFrame(for: downTrack, at: now) }
+    wake(at: now)
+  }
+
+  /// Everything that time makes due. Says why when the participant must go.
+  func handleTimeout(at now: Instant) -> Departure? {
+    restartDeadline()
+    let configuration = context.configuration
+    let pingDeadline = lastSignalAt + configuration.pingTimeout
+    guard now < pingDeadline else { return .pingTimeout }
+    wake(at: pingDeadline)
+    guard !transport.ice.isExpired(at: now) else { return .consentExpired }
+    if let deadline = transport.ice.consentDeadline { wake(at: deadline) }
+    guard transport.isConnected else { return handleConnecting(at: now) }
+    askForMedia(at: now)
+    sendFeedback(at: now)
+    if now >= nextReportAt {
+      nextReportAt = now + Self.reportInterval
+      sendReports(at: now)
+      chooseLayers(at: now)
+    }
+    wake(at: nextReportAt)
+    return nil
+  }
+
+  private func handleConnecting(at now: Instant) -> Departure? {
+    let connectDeadline = joinedAt + context.configuration.connectTimeout
+    guard now < connectDeadline else { return .connectTimeout }
+    wake(at: connectDeadline)
+    if case .failed = transport.handleTimeout(at: now) { return .transportFailed }
+    flushHandshake()
+    if let deadline = transport.handshakeDeadline { wake(at: deadline) }
+    return nil
+  }
+
+  /// Asks this publisher for packets that are missing and key frames that are wanted.
+  private func askForMedia(at now: Instant) {
+    var requests: [RTCPPacket] = []
+    for (ssrc, stream) in uplink.streams {
+      guard case .media = stream.role else { continue }
+      let missing = stream.pollNACKs(at: now, roundTrip: roundTrip)
+      if !missing.isEmpty {
+        requests.append(.nack(GenericNACK(sender: uplink.localSSRC, media: ssrc, sequenceNumbers: missing)))
+      }
+      if let deadline = stream.nackDeadline { wake(at: deadline) }
+      if stream.track.downTracks.isEmpty { stream.keyFrames.cancel() }
+      // A muted track has no frames to give; its request is sent when it is unmuted.
+      guard !stream.track.info.muted else { continue }
+      if stream.keyFrames.poll(at: now) {
+        requests.append(.pictureLossIndication(sender: uplink.localSSRC, media: ssrc))
+      }
+      if let deadline = stream.keyFrames.nextDeadline { wake(at: deadline) }
+    }
+    sendControl(requests)
+  }
+
+  private func sendFeedback(at now: Instant) {
+    guard uplink.ids.transportSequenceNumber != 0 else { return }
+    let media = uplink.streams.keys.first ?? SSRC(0)
+    while let compound = uplink.feedback.poll(at: now, sender: uplink.localSSRC, media: media) {
+      sendControl(compound: compound)
+    }
+    if let deadline = uplink.feedback.nextDeadline { wake(at: deadline) }
+  }
+
+  /// To and from this participant, by what it says of what we send; a guess before it says anything.
+  var roundTrip: TimeDelta {
+    for downTrack in downlink.downTracks {
+      if let roundTrip = downTrack.statistics.roundTrip { return roundTrip }
+    }
+    return .milliseconds(50)
+  }
+
+  /// A receiver report on everything it sends, and a sender report on everything it gets.
+  private func sendReports(at now: Instant) {
+    var blocks: [ReportBlock] = []
+    for stream in uplink.streams.values {
+      if let block = stream.report(at: now) { blocks.append(block) }
+    }
+    for start in stride(from: 0, to: blocks.count, by: 31) {
+      let report = ReceiverReport(
+        ssrc: uplink.localSSRC, blocks: Array(blocks[start..<min(start + 31, blocks.count)]))
+      sendControl([.receiverReport(report), description(of: [uplink.localSSRC], sid)])
+    }
+    var compound: [RTCPPacket] = []
+    var size = 0
+    for downTrack in downlink.downTracks {
+      guard let report = downTrack.report(at: now) else { continue }
+      compound.append(.senderReport(report))
+      compound.append(description(of: [downTrack.ssrc], downTrack.track.publisher.sid))
+      size += 64
+      if size > Self.compoundLimit {
+        sendControl(compound)
+        compound = []
+        size = 0
+      }
+    }
+    sendControl(compound)
+  }
+
+  private func description(of sources: [SSRC], _ name: String) -> RTCPPacket {
+    .sourceDescription(sources.map { SourceDescription(ssrc: $0, canonicalName: name) })
+  }
+
+  /// Simulcast layers come and go with the publisher's bandwidth.
+  private func chooseLayers(at now: Instant) {
+    for downTrack in downlink.downTracks where downTrack.isReady {
+      downTrack.track.wantKeyFrame(for: downTrack, at: now)
+    }
+  }
+}

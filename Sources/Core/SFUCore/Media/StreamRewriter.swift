@@ -1,0 +1,106 @@
+import PalbeRTP
+import PalbeUnits
+
+/// Makes one outgoing stream of what comes from one or, one after the other, several incoming ones: sequence numbers,
+/// timestamps and VP8's counters go on without a jump wherever the source changes or pauses.
+///
+/// Within one source numbers keep their distances, so that a packet lost on the way to us is missing, and asked for,
+/// behind us too, and a repaired one fits into its gap.
+struct StreamRewriter {
+  /// How a source's numbers become ours.
+  private struct Mapping {
+    var source: SSRC
+    /// The first packet that goes through, and the number it gets.
+    var first: ExtendedSequenceNumber
+    var firstOut: UInt64
+    var timestampOffset: UInt32
+    var pictureOffset: UInt16
+    var layerZeroOffset: UInt8
+    /// The newest packet's number and arrival, to see a source that starts over.
+    var highest: ExtendedSequenceNumber
+  }
+
+  /// A jump by more than this is another beginning, not loss or reordering.
+  static let largestStep: Int64 = 3_000
+
+  private let clockRate: Int
+  private let firstSequence: UInt64
+  private var mapping: Mapping?
+  private var highestOut: UInt64?
+  private var lastTimestamp = RTPTimestamp(0)
+  private var lastSentAt = Instant.zero
+  private var lastPictureID: UInt16?
+  private var lastLayerZero: UInt8?
+
+  /// - Parameter firstSequence: the first number on the wire; below 32,768, so that a receiver that misses the first
+  ///   packets cannot mistake the roll-over count (RFC 3711 §3.3.1).
+  init(clockRate: Int, firstSequence: UInt16) {
+    self.clockRate = clockRate
+    self.firstSequence = UInt64(firstSequence & 0x7fff)
+  }
+
+  /// Whose packets go through.
+  var source: SSRC? { mapping?.source }
+
+  /// What to add to the source's timestamps.
+  var timestampOffset: UInt32? { mapping?.timestampOffset }
+
+  /// False when `sequence` is so far from what came before that the source must have started over.
+  func follows(_ sequence: ExtendedSequenceNumber) -> Bool {
+    guard let mapping else { return false }
+    let step = Int64(bitPattern: sequence.rawValue &- mapping.highest.rawValue)
+    return step < Self.largestStep && step > -Self.largestStep
+  }
+
+  /// From this packet on, its source goes through, behind what was sent before.
+  mutating func start(_ packet: borrowing MediaPacket, at now: Instant) {
+    let header = packet.header
+    var offset = mapping?.timestampOffset ?? 0
+    if highestOut != nil, mapping?.source != header.ssrc {
+      // Another source has another clock: go on by the time that passed, by a tick at least.
+      let elapsed = max(0, (now - lastSentAt).wholeMicroseconds)
+      let ticks = max(1, min(elapsed, 3_600_000_000) * Int64(clockRate) / 1_000_000)
+      offset = lastTimestamp.rawValue &+ UInt32(truncatingIfNeeded: ticks) &- header.timestamp.rawValue
+    }
+    var started = Mapping(
+      source: header.ssrc, first: packet.sequence, firstOut: highestOut.map { $0 + 1 } ?? firstSequence,
+      timestampOffset: offset, pictureOffset: 0, layerZeroOffset: 0, highest: packet.sequence)
+    if let lastPictureID, let pictureID = packet.descriptor?.pictureID {
+      started.pictureOffset = lastPictureID &+ 1 &- pictureID
+    }
+    if let lastLayerZero, let index = packet.descriptor?.tl0PictureIndex {
+      started.layerZeroOffset = lastLayerZero &+ 1 &- index
+    }
+    mapping = started
+  }
+
+  /// A packet's new fields.
+  struct Fields {
+    var sequenceNumber: SequenceNumber
+    var timestamp: RTPTimestamp
+    var pictureID: UInt16
+    var tl0PictureIndex: UInt8
+  }
+
+  /// The new fields of a packet of the mapped source; nil for one from before the start.
+  mutating func fields(of packet: borrowing MediaPacket, at now: Instant) -> Fields? {
+    guard var mapping, packet.sequence >= mapping.first else { return nil }
+    let out = mapping.firstOut + (packet.sequence.rawValue - mapping.first.rawValue)
+    let descriptor = packet.descriptor
+    let fields = Fields(
+      sequenceNumber: SequenceNumber(UInt16(truncatingIfNeeded: out)),
+      timestamp: RTPTimestamp(packet.header.timestamp.rawValue &+ mapping.timestampOffset),
+      pictureID: (descriptor?.pictureID ?? 0) &+ mapping.pictureOffset,
+      tl0PictureIndex: (descriptor?.tl0PictureIndex ?? 0) &+ mapping.layerZeroOffset)
+    mapping.highest = max(mapping.highest, packet.sequence)
+    self.mapping = mapping
+    if highestOut.map({ out > $0 }) ?? true {
+      highestOut = out
+      lastTimestamp = fields.timestamp
+      lastSentAt = now
+      if descriptor?.pictureID != nil { lastPictureID = fields.pictureID & 0x7fff }
+      if descriptor?.tl0PictureIndex != nil { lastLayerZero = fields.tl0PictureIndex }
+    }
+    return fields
+  }
+}

@@ -1,0 +1,133 @@
+import PalbeICE
+import PalbeLiveKit
+import PalbeRTP
+import PalbeSDP
+import PalbeUnits
+
+/// Answers one offer of a participant, section by section.
+///
+/// A section in which the client sends is matched to a track it asked to publish. One in which it receives carries what
+/// it carried before, else a subscription that waits. Everything else is answered inactive, on port 9 and in the
+/// BUNDLE group, so that it can be used later.
+struct AnswerBuilder {
+  let participant: Participant
+  let offer: SessionDescription
+  let transport: TransportParameters
+  /// Which track each section of ours that sends carries.
+  private(set) var midToTrackID: [String: String] = [:]
+  /// Tracks that this offer gave a section.
+  private(set) var published: [PublishedTrack] = []
+  /// Subscriptions that this offer gave a section.
+  private(set) var placed: [DownTrack] = []
+
+  init(participant: Participant, offer: SessionDescription, transport: TransportParameters) {
+    self.participant = participant
+    self.offer = offer
+    self.transport = transport
+  }
+
+  mutating func build(origin: SDPOrigin, candidates: [SocketAddress]) -> SessionDescription {
+    negotiateExtensions()
+    let receiving = offer.media.filter { $0.isRTP && !$0.isRejected && offer.direction(of: $0).receives }
+    participant.downlink.beginOffer(receivingMids: Set(receiving.compactMap(\.mid)))
+    var media: [MediaSection] = []
+    for section in offer.media { media.append(answer(section)) }
+    if let first = media.firstIndex(where: { !$0.isRejected }) {
+      media[first].candidates = candidates.map { ICECandidate(.host, $0).attribute }
+      media[first].isEndOfCandidates = true
+    }
+    return SessionDescription(answering: offer, origin: origin, isICELite: true, media: media)
+  }
+
+  private func negotiateExtensions() {
+    var ids = RTPExtensionIDs()
+    for section in offer.media where section.isRTP && !section.isRejected {
+      for item in section.headerExtensions where AcceptedCodec.accepts(item) {
+        ids.negotiate(uri: item.uri, id: item.id)
+      }
+    }
+    participant.uplink.ids = ids
+  }
+
+  private mutating func answer(_ offered: MediaSection) -> MediaSection {
+    guard !offered.isRejected, let kind = TrackKind(offered.kind), let mid = offered.mid else {
+      var section = offered.answer(direction: .inactive)
+      if !section.isRejected { section.set(transport) }
+      return section
+    }
+    let direction = offer.direction(of: offered)
+    let codec = AcceptedCodec(in: offered, kind: kind)
+    var receives = false
+    var downTrack: DownTrack?
+    if let codec {
+      receives = direction.sends && publish(offered, mid: mid, kind: kind, codec)
+      downTrack = direction.receives ? fill(mid, kind: kind, codec) : nil
+    }
+    var section = offered.answer(
+      direction: MediaDirection(sends: downTrack != nil, receives: receives),
+      codec: { codec?.answer($0) }, headerExtension: { AcceptedCodec.accepts($0) })
+    if receives { section.acceptSimulcast(of: offered) }
+    if let downTrack {
+      let hasRepairs = downTrack.placement?.repairPayloadType != nil
+      let track = downTrack.track
+      section.setSending(
+        MediaStreamID(stream: track.publisher.sid + "|" + track.sid, track: track.sid), ssrc: downTrack.ssrc,
+        rtx: hasRepairs ? downTrack.repairSSRC : nil, cname: track.publisher.sid)
+      midToTrackID[mid] = track.sid
+    }
+    section.set(transport)
+    return section
+  }
+
+  /// Takes up a section in which the client sends. False when it may not.
+  ///
+  /// A section that no request is there for yet is accepted all the same: clients send offer and request concurrently.
+  private mutating func publish(
+    _ offered: MediaSection, mid: String, kind: TrackKind, _ codec: AcceptedCodec
+  ) -> Bool {
+    guard participant.grant.canPublish else { return false }
+    guard let track = participant.uplink.match(offered, mid: mid, kind: kind) else { return true }
+    if track.section == nil { published.append(track) }
+    participant.bind(track, to: offered, mid: mid, codec)
+    return true
+  }
+
+  private mutating func fill(_ mid: String, kind: TrackKind, _ codec: AcceptedCodec) -> DownTrack? {
+    guard let downTrack = participant.downlink.fill(mid, kind: kind) else { return nil }
+    if downTrack.placement == nil { placed.append(downTrack) }
+    downTrack.place(
+      DownTrack.Placement(
+        mid: mid, payloadType: codec.codec.payloadType, repairPayloadType: codec.repairPayloadType,
+        ids: participant.uplink.ids, answersNACKs: codec.hasNACK))
+    return downTrack
+  }
+}
+
+extension Uplink {
+  /// The track that a sending section carries: the one it carried, unless its msid names another; the one its msid
+  /// names; else the first pending one of its kind.
+  func match(_ offered: MediaSection, mid: String, kind: TrackKind) -> PublishedTrack? {
+    let name = offered.msids.first?.track ?? ""
+    let pending = pendingTracks.filter { $0.kind == kind }
+    let named = pending.first { $0.isNamed(name) }
+    if let present = track(mid: mid), named == nil, present.kind == kind { return present }
+    return named ?? pending.first
+  }
+}
+
+extension Participant {
+  /// Gives the track its section.
+  func bind(_ track: PublishedTrack, to offered: MediaSection, mid: String, _ codec: AcceptedCodec) {
+    track.section = PublishedTrack.Section(
+      mid: mid, payloadType: codec.codec.payloadType, repairPayloadType: codec.repairPayloadType,
+      sendsNACKs: codec.hasNACK)
+    track.info.mimeType = track.kind.mimeType
+    track.info.mid = mid
+    track.info.simulcast = (offered.simulcast?.send.count ?? 0) > 1
+    for index in track.info.codecs.indices {
+      track.info.codecs[index].mid = mid
+      track.info.codecs[index].mimeType = track.kind.mimeType
+    }
+    uplink.setSources(of: track, from: offered, transport: transport)
+  }
+}

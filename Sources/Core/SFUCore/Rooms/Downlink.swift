@@ -1,0 +1,85 @@
+import PalbeUnits
+
+/// What a participant receives: its subscriptions, and the media sections they sit in.
+final class Downlink {
+  private(set) var downTracks: [DownTrack] = []
+  private var bySSRC: [SSRC: DownTrack] = [:]
+  /// Which subscription a receiving section of the client's last offer carries, by mid.
+  private var sections: [String: DownTrack] = [:]
+  /// Receiving sections of the last offer that carry nothing.
+  private(set) var freeAudioSections = 0
+  private(set) var freeVideoSections = 0
+  /// Sections that the client was asked to add since its last offer.
+  var requestedAudioSections = 0
+  var requestedVideoSections = 0
+  /// The client was asked for an offer that did not come yet.
+  var isOfferRequested = false
+
+  func isKnown(_ ssrc: SSRC) -> Bool { bySSRC[ssrc] != nil }
+
+  func downTrack(_ ssrc: SSRC) -> DownTrack? { bySSRC[ssrc] }
+
+  func subscription(to track: PublishedTrack) -> DownTrack? { downTracks.first { $0.track === track } }
+
+  func append(_ downTrack: DownTrack) {
+    downTracks.append(downTrack)
+    bySSRC[downTrack.ssrc] = downTrack
+    bySSRC[downTrack.repairSSRC] = downTrack
+  }
+
+  func remove(_ downTrack: DownTrack) {
+    downTracks.removeAll { $0 === downTrack }
+    bySSRC[downTrack.ssrc] = nil
+    bySSRC[downTrack.repairSSRC] = nil
+    if let mid = downTrack.placement?.mid, sections[mid] === downTrack { sections[mid] = nil }
+    downTrack.end()
+  }
+
+  /// A new offer is looked at: everything that was asked for is answered by it.
+  func beginOffer(receivingMids mids: Set<String>) {
+    isOfferRequested = false
+    requestedAudioSections = 0
+    requestedVideoSections = 0
+    freeAudioSections = 0
+    freeVideoSections = 0
+    for (mid, downTrack) in sections where !mids.contains(mid) {
+      sections[mid] = nil
+      downTrack.unplace()
+    }
+  }
+
+  /// What the section carries: what it did before, else the first subscription that waits for one of its kind.
+  func fill(_ mid: String, kind: TrackKind) -> DownTrack? {
+    if let present = sections[mid] {
+      if present.track.kind == kind { return present }
+      present.unplace()
+      sections[mid] = nil
+    }
+    if let waiting = downTracks.first(where: { $0.placement == nil && $0.track.kind == kind }) {
+      sections[mid] = waiting
+      return waiting
+    }
+    switch kind {
+    case .audio: freeAudioSections += 1
+    case .video: freeVideoSections += 1
+    }
+    return nil
+  }
+
+  /// How many sections the client must add, and that it must offer at all; nil when nothing waits or the client was asked.
+  func takeRequirement() -> (audio: Int, video: Int)? {
+    func waiting(_ kind: TrackKind) -> Int {
+      downTracks.count { $0.placement == nil && $0.track.kind == kind }
+    }
+    let audio = waiting(.audio)
+    let video = waiting(.video)
+    guard audio + video > 0 else { return nil }
+    let moreAudio = max(0, audio - freeAudioSections - requestedAudioSections)
+    let moreVideo = max(0, video - freeVideoSections - requestedVideoSections)
+    guard !isOfferRequested || moreAudio + moreVideo > 0 else { return nil }
+    isOfferRequested = true
+    requestedAudioSections += moreAudio
+    requestedVideoSections += moreVideo
+    return (moreAudio, moreVideo)
+  }
+}

@@ -1,0 +1,118 @@
+import PalbeDTLS
+import PalbeLiveKit
+import PalbeRTP
+import PalbeUnits
+
+/// Somebody in a room: who it is, what it may do, its transport, what it sends and what it receives.
+final class Participant {
+  let context: WorkerContext
+  unowned let room: Room
+  let connection: ConnectionID
+  let sid: String
+  let grant: AccessGrant
+  let client: LiveKit.ClientInfo
+  /// Every track of the others is subscribed without being asked for.
+  let subscribesAutomatically: Bool
+  let joinedAt: Instant
+  let transport: PeerTransport
+  let uplink: Uplink
+  let downlink = Downlink()
+  var negotiation: Negotiation
+  var name: String
+  var metadata: String
+  var attributes: [String: String]
+  var state = LiveKit.ParticipantInfo.State.joined
+  /// Rises with every change that is told to others.
+  var version: UInt32 = 1
+  private(set) var isClosed = false
+  var lastSignalAt: Instant
+  /// The earliest of this participant's timers.
+  private(set) var deadline = Instant.distantFuture
+  var nextReportAt = Instant.distantFuture
+  /// What leads to it in the directory.
+  var fragments: [String] = []
+  var addresses: [SocketAddress] = []
+
+  init(
+    _ details: JoinDetails, connection: ConnectionID, room: Room, context: WorkerContext, at now: Instant
+  ) throws(DTLSError) {
+    self.context = context
+    self.room = room
+    self.connection = connection
+    grant = details.grant
+    client = details.request.clientInfo ?? LiveKit.ClientInfo()
+    subscribesAutomatically = details.request.connectionSettings?.autoSubscribe ?? false
+    joinedAt = now
+    lastSignalAt = now
+    sid = LiveKit.Sid.participant(using: &context.random)
+    transport = try PeerTransport(identity: context.identity, using: &context.random)
+    uplink = Uplink(context: context)
+    negotiation = Negotiation(sessionID: context.random.next() >> 2)
+    name = grant.name
+    metadata = grant.metadata
+    attributes = grant.attributes
+    if grant.canUpdateOwnMetadata {
+      if TextLimits.accepts(metadata: details.request.metadata), !details.request.metadata.isEmpty {
+        metadata = details.request.metadata
+      }
+      if TextLimits.accepts(attributes: details.request.participantAttributes) {
+        attributes.merge(details.request.participantAttributes) { $1 }
+      }
+    }
+  }
+
+  var identity: String { grant.identity }
+
+  func send(_ message: LiveKit.SignalResponse.Message) {
+    guard !isClosed else { return }
+    context.send(message, to: connection)
+  }
+
+  /// Already serialized, for what many get.
+  func send(_ bytes: [UInt8]) {
+    guard !isClosed else { return }
+    context.events.append(.send(connection, bytes))
+  }
+
+  /// Makes the timers run at `instant` at the latest.
+  func wake(at instant: Instant) {
+    deadline = min(deadline, instant)
+    context.wake(at: instant)
+  }
+
+  func restartDeadline() { deadline = .distantFuture }
+
+  /// Nothing is sent to it any more.
+  func close(at now: Instant) {
+    isClosed = true
+    transport.close(at: now)
+    flushHandshake()
+  }
+
+  /// An SSRC that this transport does not use yet.
+  func freshSSRC(using random: inout RandomSource) -> SSRC {
+    while true {
+      let ssrc = SSRC(UInt32(truncatingIfNeeded: random.next()))
+      if ssrc.rawValue != 0, ssrc != uplink.localSSRC, !uplink.isKnown(ssrc), !downlink.isKnown(ssrc) {
+        return ssrc
+      }
+    }
+  }
+
+  func flushHandshake() {
+    while let (bytes, destination) = transport.pollHandshake() {
+      context.datagrams.append(bytes, to: destination)
+    }
+  }
+
+  /// Sends RTCP packets in one protected compound; nothing while the transport is not up.
+  func sendControl(_ packets: [RTCPPacket]) {
+    guard !packets.isEmpty else { return }
+    sendControl(compound: RTCPPacket.compound(packets))
+  }
+
+  func sendControl(compound: [UInt8]) {
+    guard let remote = transport.remote, let bytes = transport.protectRTCP(compound) else { return }
+    context.datagrams.append(bytes, to: remote)
+  }
+}

@@ -1,0 +1,67 @@
+import PalbeLiveKit
+import PalbeProtobuf
+
+extension Participant {
+  /// What others may know of this participant.
+  var info: LiveKit.ParticipantInfo {
+    .with {
+      $0.sid = sid
+      $0.identity = identity
+      $0.state = state
+      $0.tracks = uplink.tracks.filter(\.isAnnounced).map(\.info)
+      $0.metadata = metadata
+      $0.joinedAt = context.clock.unixMilliseconds(at: joinedAt) / 1_000
+      $0.joinedAtMs = context.clock.unixMilliseconds(at: joinedAt)
+      $0.name = name
+      $0.version = version
+      $0.permission = permission
+      $0.isPublisher = uplink.tracks.contains(where: \.isAnnounced)
+      $0.attributes = attributes
+      $0.clientProtocol = client.clientProtocol
+      $0.capabilities = client.capabilities
+    }
+  }
+
+  private var permission: LiveKit.ParticipantPermission {
+    .with {
+      $0.canSubscribe = grant.canSubscribe
+      $0.canPublish = grant.canPublish
+      $0.canPublishData = grant.canPublishData
+      $0.hidden = grant.hidden
+      $0.canPublishSources = grant.canPublishSources.compactMap(LiveKit.TrackSource.init(grantName:))
+      $0.canUpdateMetadata = grant.canUpdateOwnMetadata
+    }
+  }
+
+  func mayPublish(_ source: LiveKit.TrackSource) -> Bool {
+    guard grant.canPublish else { return false }
+    return grant.canPublishSources.isEmpty
+      || grant.canPublishSources.contains { LiveKit.TrackSource(grantName: $0) == source }
+  }
+}
+
+extension LiveKit.TrackSource {
+  /// From the name in a token's `canPublishSources`.
+  init?(grantName: String) {
+    switch grantName {
+    case "camera": self = .camera
+    case "microphone": self = .microphone
+    case "screen_share": self = .screenShare
+    case "screen_share_audio": self = .screenShareAudio
+    default: return nil
+    }
+  }
+}
+
+/// How much text a peer may have others store.
+enum TextLimits {
+  static let name = 256
+  static let metadata = 64 * 1_024
+  static let attributes = 64 * 1_024
+
+  static func accepts(name: String) -> Bool { name.utf8.count <= Self.name }
+  static func accepts(metadata: String) -> Bool { metadata.utf8.count <= Self.metadata }
+  static func accepts(attributes: [String: String]) -> Bool {
+    attributes.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count } <= Self.attributes
+  }
+}

@@ -1,0 +1,74 @@
+import PalbeLiveKit
+import PalbeRTP
+import PalbeUnits
+
+/// A track of a participant, from its AddTrackRequest until it is unpublished.
+///
+///     pending ── a sending section of an offer is matched to it ──▶ announced to the room, forwarded
+final class PublishedTrack {
+  /// The media section that carries it.
+  struct Section: Equatable {
+    var mid: String
+    var payloadType: PayloadType
+    var repairPayloadType: PayloadType?
+    /// The publisher answers NACKs.
+    var sendsNACKs: Bool
+  }
+
+  var info: LiveKit.TrackInfo
+  /// The publisher's own name for it.
+  let cid: String
+  let kind: TrackKind
+  unowned let publisher: Participant
+  var section: Section?
+  /// Its sources of media, without those of retransmissions.
+  var streams: [IncomingStream] = []
+  private(set) var downTracks: [DownTrack] = []
+  /// Others know of it.
+  var isAnnounced = false
+  /// The publisher knows that somebody receives it.
+  var isSubscribed = false
+
+  init(_ info: LiveKit.TrackInfo, cid: String, kind: TrackKind, publisher: Participant) {
+    self.info = info
+    self.cid = cid
+    self.kind = kind
+    self.publisher = publisher
+  }
+
+  var sid: String { info.sid }
+
+  /// True for the cid of the track or of one of its codecs.
+  func isNamed(_ name: String) -> Bool { cid == name || info.codecs.contains { $0.cid == name } }
+
+  func append(_ downTrack: DownTrack) { downTracks.append(downTrack) }
+
+  func remove(_ downTrack: DownTrack) { downTracks.removeAll { $0 === downTrack } }
+
+  func removeAllDownTracks() { downTracks = [] }
+
+  /// The publisher's clock on that source.
+  func clock(of ssrc: SSRC?) -> SourceClock? {
+    for stream in streams where stream.ssrc == ssrc { return stream.clock }
+    return nil
+  }
+
+  /// Has the publisher asked for the key frames that this subscriber waits for.
+  func wantKeyFrame(for downTrack: DownTrack, at now: Instant) {
+    guard kind == .video, let stream = downTrack.chooseLayer(at: now) else { return }
+    want(stream, at: now)
+  }
+
+  /// A subscriber lost its picture: has the publisher asked for a key frame of what it receives.
+  func refreshPicture(for downTrack: DownTrack, at now: Instant) {
+    guard kind == .video, downTrack.isReady else { return }
+    for stream in streams where stream.ssrc == downTrack.source || streams.count == 1 {
+      want(stream, at: now)
+    }
+  }
+
+  private func want(_ stream: IncomingStream, at now: Instant) {
+    stream.keyFrames.want()
+    publisher.wake(at: stream.keyFrames.nextDeadline ?? now)
+  }
+}

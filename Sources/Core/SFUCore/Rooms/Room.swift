@@ -1,0 +1,120 @@
+import PalbeLiveKit
+import PalbeProtobuf
+import PalbeUnits
+
+/// The participants who see and hear each other.
+final class Room {
+  let name: String
+  let sid: String
+  let createdAt: Instant
+  private let context: WorkerContext
+  private(set) var participants: [Participant] = []
+
+  init(name: String, context: WorkerContext, at now: Instant) {
+    self.name = name
+    self.context = context
+    createdAt = now
+    sid = LiveKit.Sid.room(using: &context.random)
+  }
+
+  var isEmpty: Bool { participants.isEmpty }
+
+  var info: LiveKit.Room {
+    .with {
+      $0.sid = sid
+      $0.name = name
+      $0.creationTime = context.clock.unixMilliseconds(at: createdAt) / 1_000
+      $0.creationTimeMs = context.clock.unixMilliseconds(at: createdAt)
+      $0.numParticipants = UInt32(participants.count { !$0.grant.hidden })
+      $0.numPublishers = UInt32(participants.count { $0.uplink.tracks.contains(where: \.isAnnounced) })
+    }
+  }
+
+  func participant(identity: String) -> Participant? { participants.first { $0.identity == identity } }
+
+  func append(_ participant: Participant) { participants.append(participant) }
+
+  /// Takes the participant out, with everything that was forwarded from and to it.
+  func remove(_ participant: Participant) {
+    participants.removeAll { $0 === participant }
+    for track in participant.uplink.tracks { withdraw(track) }
+    for downTrack in participant.downlink.downTracks {
+      downTrack.track.remove(downTrack)
+      downTrack.end()
+    }
+  }
+
+  // MARK: What members are told
+
+  /// Tells a participant's present state to everyone who may know of it.
+  func broadcastInfo(of participant: Participant, includingSelf: Bool = true) {
+    participant.version += 1
+    let message = LiveKit.SignalResponse(.update(.with { $0.participants = [participant.info] }))
+    let bytes = message.serialized()
+    for member in participants {
+      guard member !== participant ? !participant.grant.hidden : includingSelf else { continue }
+      member.send(bytes)
+    }
+  }
+
+  /// Tells the others that a participant is gone.
+  func broadcastDeparture(of participant: Participant, reason: LiveKit.DisconnectReason) {
+    participant.version += 1
+    guard !participant.grant.hidden else { return }
+    var info = participant.info
+    info.state = .disconnected
+    info.disconnectReason = reason
+    info.tracks = []
+    let bytes = LiveKit.SignalResponse(.update(.with { $0.participants = [info] })).serialized()
+    for member in participants where member !== participant { member.send(bytes) }
+  }
+
+  // MARK: Subscriptions
+
+  /// Lets everyone who wants everything receive the track.
+  func offer(_ track: PublishedTrack, at now: Instant) {
+    for member in participants where member.subscribesAutomatically {
+      if subscribe(member, to: track) { member.requestSections() }
+    }
+  }
+
+  /// Subscribes a new participant to everything that is there.
+  func subscribeToAll(_ participant: Participant) {
+    guard participant.subscribesAutomatically else { return }
+    for member in participants {
+      for track in member.uplink.tracks where track.isAnnounced { _ = subscribe(participant, to: track) }
+    }
+  }
+
+  /// True when the subscription is new. It starts once a section of the subscriber's carries it.
+  func subscribe(_ participant: Participant, to track: PublishedTrack) -> Bool {
+    guard participant.grant.canSubscribe, track.publisher !== participant, track.isAnnounced,
+      !track.publisher.grant.hidden, participant.downlink.subscription(to: track) == nil
+    else { return false }
+    let downTrack = DownTrack(track: track, subscriber: participant, using: &context.random)
+    participant.downlink.append(downTrack)
+    track.append(downTrack)
+    return true
+  }
+
+  func unsubscribe(_ participant: Participant, from track: PublishedTrack) {
+    guard let downTrack = participant.downlink.subscription(to: track) else { return }
+    track.remove(downTrack)
+    participant.downlink.remove(downTrack)
+  }
+
+  /// Ends every subscription to the track.
+  func withdraw(_ track: PublishedTrack) {
+    for downTrack in track.downTracks { downTrack.subscriber.downlink.remove(downTrack) }
+    track.removeAllDownTracks()
+    track.isAnnounced = false
+  }
+
+  /// An announced track by its sid, and who publishes it.
+  func track(sid: String) -> PublishedTrack? {
+    for participant in participants {
+      if let track = participant.uplink.track(sid: sid), track.isAnnounced { return track }
+    }
+    return nil
+  }
+}

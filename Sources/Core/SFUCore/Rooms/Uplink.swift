@@ -1,0 +1,119 @@
+import PalbeCongestion
+import PalbeRTP
+import PalbeSDP
+import PalbeUnits
+
+/// What a participant sends: its tracks, their sources, and what it must be told about their arrival.
+final class Uplink {
+  /// Sources of one track at most: three layers and their retransmissions, twice over for a change.
+  private static let sourceLimit = 12
+  private static let retiredLimit = 1_024
+
+  private let context: WorkerContext
+  /// Who we are in feedback.
+  let localSSRC: SSRC
+  /// Pending ones too, in the order of their requests.
+  private(set) var tracks: [PublishedTrack] = []
+  /// The transport's extension ids; one BUNDLE group has one numbering.
+  var ids = RTPExtensionIDs()
+  var feedback = TransportFeedbackRecorder()
+  private(set) var streams: [SSRC: IncomingStream] = [:]
+  /// Sources of tracks that are gone. They must not come back under another track by the MID of a replayed packet.
+  private var retired: Set<SSRC> = []
+
+  init(context: WorkerContext) {
+    self.context = context
+    localSSRC = SSRC(UInt32(truncatingIfNeeded: context.random.next()) | 1)
+  }
+
+  func isKnown(_ ssrc: SSRC) -> Bool { streams[ssrc] != nil || retired.contains(ssrc) }
+
+  func append(_ track: PublishedTrack) { tracks.append(track) }
+
+  func track(sid: String) -> PublishedTrack? { tracks.first { $0.sid == sid } }
+  func track(cid: String) -> PublishedTrack? { tracks.first { $0.cid == cid } }
+  func track(mid: String) -> PublishedTrack? { tracks.first { $0.section?.mid == mid } }
+
+  var pendingTracks: [PublishedTrack] { tracks.filter { $0.section == nil } }
+
+  /// Removes the track and all its sources.
+  func remove(_ track: PublishedTrack, transport: PeerTransport) {
+    tracks.removeAll { $0 === track }
+    for (ssrc, stream) in streams where stream.track === track { retire(ssrc, transport) }
+    track.streams = []
+  }
+
+  /// The source of a packet; one that nobody signaled is found by its MID and RID, and remembered.
+  func stream(_ ssrc: SSRC, _ extensions: RTPExtensionValues) -> IncomingStream? {
+    if let known = streams[ssrc] { return known }
+    return discover(ssrc, extensions)
+  }
+
+  private func discover(_ ssrc: SSRC, _ extensions: RTPExtensionValues) -> IncomingStream? {
+    guard let mid = extensions.mid, !retired.contains(ssrc), let track = track(mid: mid.text),
+      streams.values.count(where: { $0.track === track }) < Self.sourceLimit
+    else { return nil }
+    if let repaired = extensions.repairedRID {
+      guard let media = track.streams.first(where: { $0.rid == repaired }) else { return nil }
+      return insert(ssrc, role: .repair(of: media), track: track, rid: repaired)
+    }
+    if let old = track.streams.first(where: { $0.rid == extensions.rid }) {
+      // The layer goes on from another source.
+      track.streams.removeAll { $0 === old }
+      streams[old.ssrc] = nil
+    }
+    return insert(ssrc, role: .media, track: track, rid: extensions.rid)
+  }
+
+  /// Makes the sources of a track those that its section names.
+  func setSources(of track: PublishedTrack, from section: MediaSection, transport: PeerTransport) {
+    var repairs: [SSRC: SSRC] = [:]
+    var secondary: Set<SSRC> = []
+    for group in section.sourceGroups where group.semantics == "FID" || group.semantics == "FEC-FR" {
+      guard group.ssrcs.count == 2 else { continue }
+      if group.semantics == "FID" { repairs[group.ssrcs[0]] = group.ssrcs[1] }
+      secondary.insert(group.ssrcs[1])
+    }
+    let named = section.sources.map(\.ssrc).filter { !secondary.contains($0) }.prefix(3)
+    guard !named.isEmpty else { return }
+    let keep = Set(named + named.compactMap { repairs[$0] })
+    for (ssrc, stream) in streams where stream.track === track && !keep.contains(ssrc) {
+      retire(ssrc, transport)
+    }
+    track.streams.removeAll { !keep.contains($0.ssrc) }
+    for ssrc in named where streams[ssrc] == nil {
+      let media = insert(ssrc, role: .media, track: track, rid: nil)
+      if let repair = repairs[ssrc], streams[repair] == nil {
+        insert(repair, role: .repair(of: media), track: track, rid: nil)
+      }
+    }
+  }
+
+  @discardableResult
+  private func insert(
+    _ ssrc: SSRC, role: IncomingStream.Role, track: PublishedTrack, rid: ShortText?
+  ) -> IncomingStream {
+    let isMedia = if case .media = role { true } else { false }
+    let rank =
+      switch rid?.text {
+      case "q": 0
+      case "h": 1
+      case "f": 2
+      default: track.streams.count
+      }
+    let stream = IncomingStream(
+      ssrc: ssrc, role: role, track: track, rid: rid, rank: rank,
+      sendsNACKs: isMedia && track.section?.sendsNACKs == true,
+      keyFrameInterval: context.configuration.keyFrameRequestInterval)
+    retired.remove(ssrc)
+    streams[ssrc] = stream
+    if isMedia { track.streams.append(stream) }
+    return stream
+  }
+
+  private func retire(_ ssrc: SSRC, _ transport: PeerTransport) {
+    streams[ssrc] = nil
+    transport.forgetSource(ssrc)
+    if retired.count < Self.retiredLimit { retired.insert(ssrc) }
+  }
+}

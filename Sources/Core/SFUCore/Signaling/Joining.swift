@@ -1,0 +1,90 @@
+import PalbeDTLS
+import PalbeLiveKit
+import PalbeProtobuf
+import PalbeUnits
+
+extension SignalPlane {
+  /// Lets a participant in: `join` is the first thing it gets, then what its request asked for.
+  func join(_ details: JoinDetails, on connection: ConnectionID, at now: Instant) {
+    guard directory.participant(on: connection) == nil else { return }
+    guard !details.request.reconnect else {
+      // We keep nothing of a session that lost its connection, so it must begin anew.
+      return refuse(connection, reason: .stateMismatch, action: .reconnect)
+    }
+    guard let room = room(named: details.grant.room, at: now) else {
+      return refuse(connection, reason: .joinFailure, action: .disconnect)
+    }
+    if let previous = room.participant(identity: details.grant.identity) {
+      remove(previous, .replaced, at: now, keepingRoom: true)
+    }
+    guard room.participants.count < context.configuration.maxParticipantsPerRoom else {
+      return refuse(connection, reason: .joinFailure, action: .disconnect)
+    }
+    let participant: Participant
+    do throws(DTLSError) {
+      participant = try Participant(details, connection: connection, room: room, context: context, at: now)
+    } catch {
+      context.log(.warning, "no transport for a participant", [("error", "\(error)")])
+      if room.isEmpty { directory.remove(room) }
+      return refuse(connection, reason: .joinFailure, action: .disconnect)
+    }
+    room.append(participant)
+    directory.insert(participant)
+    participant.send(.join(response(to: participant, in: room)))
+    participant.wake(at: now + context.configuration.pingTimeout)
+    context.log(.info, "participant joined", participant.logFields)
+
+    room.subscribeToAll(participant)
+    for request in details.request.addTrackRequests.prefix(context.configuration.maxPendingTracks) {
+      addTrack(request, of: participant, at: now)
+    }
+    if let offer = details.request.publisherOffer { answer(offer, of: participant, at: now) }
+    // Whoever published with the join was announced with its tracks already.
+    if !participant.uplink.tracks.contains(where: \.isAnnounced) {
+      room.broadcastInfo(of: participant, includingSelf: false)
+    }
+  }
+
+  private func room(named name: String, at now: Instant) -> Room? {
+    if let room = directory.rooms[name] { return room }
+    guard directory.rooms.count < context.configuration.maxRooms else { return nil }
+    let room = Room(name: name, context: context, at: now)
+    directory.insert(room)
+    return room
+  }
+
+  private func refuse(
+    _ connection: ConnectionID, reason: LiveKit.DisconnectReason, action: LiveKit.LeaveRequest.Action
+  ) {
+    context.send(
+      .leave(
+        .with {
+          $0.reason = reason
+          $0.action = action
+          $0.canReconnect = action == .reconnect
+        }), to: connection)
+    context.events.append(.close(connection))
+  }
+
+  private func response(to participant: Participant, in room: Room) -> LiveKit.JoinResponse {
+    let configuration = context.configuration
+    return .with {
+      $0.room = room.info
+      $0.participant = participant.info
+      $0.otherParticipants = room.participants.filter { $0 !== participant && !$0.grant.hidden }.map(\.info)
+      $0.serverVersion = configuration.serverVersion
+      $0.pingInterval = Int32(max(1, configuration.pingInterval.wholeMilliseconds / 1_000))
+      $0.pingTimeout = Int32(max(1, configuration.pingTimeout.wholeMilliseconds / 1_000))
+      $0.serverInfo = .with {
+        $0.edition = .standard
+        $0.version = configuration.serverVersion
+        $0.protocol = LiveKit.serverProtocol
+      }
+      $0.subscriberPrimary = false
+      $0.fastPublish = true
+      $0.enabledPublishCodecs = [
+        .with { $0.mime = TrackKind.audio.mimeType }, .with { $0.mime = TrackKind.video.mimeType },
+      ]
+    }
+  }
+}

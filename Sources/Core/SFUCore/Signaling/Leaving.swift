@@ -1,0 +1,85 @@
+import PalbeLiveKit
+import PalbeProtobuf
+import PalbeUnits
+
+/// Why a participant is taken out of its room.
+enum Departure {
+  case clientLeft, connectionClosed, replaced, pingTimeout, connectTimeout, consentExpired, transportFailed,
+    transportClosed, serverShutdown
+
+  var reason: LiveKit.DisconnectReason {
+    switch self {
+    case .clientLeft: .clientInitiated
+    case .connectionClosed: .signalClose
+    case .replaced: .duplicateIdentity
+    case .pingTimeout, .connectTimeout, .consentExpired, .transportClosed: .connectionTimeout
+    case .transportFailed: .mediaFailure
+    case .serverShutdown: .serverShutdown
+    }
+  }
+
+  /// What the client is told to do; nil when it need not be told.
+  var action: LiveKit.LeaveRequest.Action? {
+    switch self {
+    case .clientLeft, .connectionClosed: nil
+    case .replaced, .serverShutdown: .disconnect
+    // Its network may have come back: everything from the start.
+    case .pingTimeout, .connectTimeout, .consentExpired, .transportFailed, .transportClosed: .reconnect
+    }
+  }
+
+  var message: String {
+    switch self {
+    case .clientLeft: "participant left"
+    case .connectionClosed: "signaling connection closed"
+    case .replaced: "participant replaced by its own identity"
+    case .pingTimeout: "participant sent no ping in time"
+    case .connectTimeout: "participant's transport did not come up in time"
+    case .consentExpired: "participant's consent expired"
+    case .transportFailed: "participant's handshake failed"
+    case .transportClosed: "participant closed its transport"
+    case .serverShutdown: "participant told to leave"
+    }
+  }
+}
+
+extension SignalPlane {
+  /// The WebSocket is gone.
+  func closed(_ connection: ConnectionID, at now: Instant) {
+    guard let participant = directory.participant(on: connection) else { return }
+    remove(participant, .connectionClosed, at: now)
+  }
+
+  func shutDown(at now: Instant) {
+    for participant in directory.participants { remove(participant, .serverShutdown, at: now) }
+  }
+
+  /// Takes a participant out, tells it and the others, and drops the room with the last one.
+  ///
+  /// One that is replaced is not announced as gone: the others learn of its successor under the same identity.
+  func remove(
+    _ participant: Participant, _ departure: Departure, at now: Instant, keepingRoom: Bool = false
+  ) {
+    guard !participant.isClosed else { return }
+    let room = participant.room
+    context.log(.info, departure.message, participant.logFields)
+    if let action = departure.action {
+      participant.send(
+        .leave(
+          .with {
+            $0.reason = departure.reason
+            $0.action = action
+            $0.canReconnect = action == .reconnect
+          }))
+    }
+    participant.state = .disconnected
+    participant.close(at: now)
+    room.remove(participant)
+    directory.remove(participant)
+    context.events.append(.close(participant.connection))
+    if case .replaced = departure {} else {
+      room.broadcastDeparture(of: participant, reason: departure.reason)
+    }
+    if room.isEmpty, !keepingRoom { directory.remove(room) }
+  }
+}

@@ -1,0 +1,58 @@
+import PalbeLiveKit
+import PalbeUnits
+
+extension SignalPlane {
+  func updateSubscription(
+    _ request: LiveKit.UpdateSubscription, of participant: Participant, at now: Instant
+  ) {
+    let sids = request.trackSids + request.participantTracks.flatMap(\.trackSids)
+    for sid in sids.prefix(1_000) {
+      guard let track = participant.room.track(sid: sid) else { continue }
+      if request.subscribe {
+        _ = participant.room.subscribe(participant, to: track)
+      } else {
+        participant.room.unsubscribe(participant, from: track)
+      }
+    }
+    participant.requestSections()
+  }
+
+  func updateTrackSettings(
+    _ request: LiveKit.UpdateTrackSettings, of participant: Participant, at now: Instant
+  ) {
+    for sid in request.trackSids.prefix(1_000) {
+      guard let track = participant.room.track(sid: sid),
+        let downTrack = participant.downlink.subscription(to: track)
+      else { continue }
+      if downTrack.isDisabled != request.disabled { downTrack.isDisabled = request.disabled }
+      switch request.quality {
+      case .low: downTrack.wantedRank = 0
+      case .medium: downTrack.wantedRank = 1
+      default: downTrack.wantedRank = .max
+      }
+      track.wantKeyFrame(for: downTrack, at: now)
+    }
+  }
+
+  func updateMetadata(_ request: LiveKit.UpdateParticipantMetadata, of participant: Participant) {
+    let answer = LiveKit.RequestResponse.Request.updateMetadata(request)
+    guard participant.grant.canUpdateOwnMetadata else {
+      participant.respond(.notAllowed, id: request.requestId, to: answer)
+      return
+    }
+    var attributes = participant.attributes
+    for (key, value) in request.attributes { attributes[key] = value.isEmpty ? nil : value }
+    guard TextLimits.accepts(name: request.name), TextLimits.accepts(metadata: request.metadata),
+      TextLimits.accepts(attributes: attributes)
+    else {
+      participant.respond(.limitExceeded, id: request.requestId, to: answer)
+      return
+    }
+    if !request.name.isEmpty { participant.name = request.name }
+    if !request.metadata.isEmpty { participant.metadata = request.metadata }
+    participant.attributes = attributes
+    // Older clients take any answer for a refusal.
+    if participant.client.protocol >= 15 { participant.respond(.ok, id: request.requestId, to: answer) }
+    participant.room.broadcastInfo(of: participant)
+  }
+}

@@ -1,0 +1,131 @@
+import PalbeCrypto
+import PalbeDTLS
+import PalbeICE
+import PalbeSRTP
+import PalbeUnits
+import PalbeWire
+
+/// One participant's only transport: ICE lite, DTLS as the server, then SRTP.
+///
+/// ## Overview
+///
+///     new ── authenticated check ──▶ checked ── handshake, right certificate ──▶ connected ──▶ closed
+///
+/// A DTLS datagram is looked at only when it comes from an address whose check was authenticated within 30 s, so a
+/// forged source cannot make us send a certificate to a stranger.
+final class PeerTransport {
+  /// What a datagram changed.
+  enum Progress: Equatable {
+    case none
+    /// Media can flow.
+    case connected
+    /// The handshake failed, or the certificate is not the one that was signaled.
+    case failed
+    /// The peer said goodbye.
+    case closed
+  }
+
+  private(set) var ice: ICELiteAgent
+  private(set) var isConnected = false
+  /// SHA-256 of the peer's certificate, from its offer.
+  var expectedFingerprint: [UInt8]?
+  private var dtls: DTLSEndpoint
+  private var srtp: SRTPSession?
+
+  init(identity: DTLSIdentity, using random: inout RandomSource) throws(DTLSError) {
+    ice = ICELiteAgent(local: ICECredentials(using: &random))
+    dtls = try DTLSEndpoint(role: .server, identity: identity)
+  }
+
+  /// Where everything is sent to.
+  var remote: SocketAddress? { ice.selectedRemote }
+
+  func handleCheck(_ datagram: Span<UInt8>, from remote: SocketAddress, at now: Instant) -> ICELiteAction {
+    ice.handle(datagram, from: remote, at: now)
+  }
+
+  func restartICE(using random: inout RandomSource) {
+    ice.restart(local: ICECredentials(using: &random))
+  }
+
+  func handleDTLS(_ datagram: Span<UInt8>, from address: SocketAddress, at now: Instant) -> Progress {
+    guard expectedFingerprint != nil, ice.isProven(address, at: now) else { return .none }
+    do throws(DTLSError) { try dtls.handle(datagram, at: now) } catch { return .failed }
+    return takeUp()
+  }
+
+  func handleTimeout(at now: Instant) -> Progress {
+    dtls.handleTimeout(at: now)
+    if case .failed = dtls.state { return isConnected ? .none : .failed }
+    return .none
+  }
+
+  var handshakeDeadline: Instant? { dtls.nextDeadline }
+
+  /// The handshake's next datagram and where to send it.
+  func pollHandshake() -> (bytes: [UInt8], destination: SocketAddress)? {
+    while let bytes = dtls.pollTransmit() {
+      if let remote { return (bytes, remote) }
+    }
+    return nil
+  }
+
+  func close(at now: Instant) { dtls.close(at: now) }
+
+  private func takeUp() -> Progress {
+    while dtls.pollReceived() != nil {}  // SCTP: not ours yet
+    switch dtls.state {
+    case .connected:
+      guard !isConnected else { return .none }
+      guard let fingerprint = dtls.peerFingerprint, fingerprint.bytes == expectedFingerprint,
+        makeSRTP()
+      else { return .failed }
+      isConnected = true
+      return .connected
+    case .closed: return .closed
+    case .failed: return .failed
+    case .new, .handshaking: return .none
+    }
+  }
+
+  private func makeSRTP() -> Bool {
+    do {
+      let keys = try dtls.exportKeyingMaterial()
+      guard let profile = SRTPProfile(rawValue: keys.profile) else { return false }
+      srtp = try SRTPSession(
+        profile: profile, localMasterKey: keys.localKey.span, localMasterSalt: keys.localSalt.span,
+        remoteMasterKey: keys.remoteKey.span, remoteMasterSalt: keys.remoteSalt.span)
+      return true
+    } catch { return false }
+  }
+
+  // MARK: SRTP, in place. Nil: not connected, or the packet was refused.
+
+  @_lifetime(buffer: copy buffer)
+  func protectRTP(_ buffer: inout MutableSpan<UInt8>, count: Int) -> Int? {
+    do throws(SRTPError) { return try srtp?.protectRTP(&buffer, count: count) } catch { return nil }
+  }
+
+  @_lifetime(buffer: copy buffer)
+  func unprotectRTP(_ buffer: inout MutableSpan<UInt8>, count: Int) -> Int? {
+    do throws(SRTPError) { return try srtp?.unprotectRTP(&buffer, count: count) } catch { return nil }
+  }
+
+  @_lifetime(buffer: copy buffer)
+  func unprotectRTCP(_ buffer: inout MutableSpan<UInt8>, count: Int) -> Int? {
+    do throws(SRTPError) { return try srtp?.unprotectRTCP(&buffer, count: count) } catch { return nil }
+  }
+
+  /// The compound packet, protected.
+  func protectRTCP(_ compound: [UInt8]) -> [UInt8]? {
+    guard let profile = srtp?.profile else { return nil }
+    var bytes = compound + [UInt8](repeating: 0, count: profile.controlOverhead)
+    var buffer = bytes.mutableSpan
+    do throws(SRTPError) {
+      _ = try srtp?.protectRTCP(&buffer, count: compound.count)
+    } catch { return nil }
+    return bytes
+  }
+
+  func forgetSource(_ ssrc: SSRC) { srtp?.forgetRemoteSource(ssrc) }
+}

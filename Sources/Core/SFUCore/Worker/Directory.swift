@@ -1,0 +1,66 @@
+import PalbeICE
+import PalbeUnits
+
+/// Who is on this worker, by everything a message or a packet can name them with.
+final class Directory {
+  private(set) var rooms: [String: Room] = [:]
+  private var byConnection: [ConnectionID: Participant] = [:]
+  private var byFragment: [String: Participant] = [:]
+  private var byAddress: [SocketAddress: Participant] = [:]
+  /// Participants whose timers are due, kept to spare an allocation.
+  private var due: [Participant] = []
+
+  func participant(on connection: ConnectionID) -> Participant? { byConnection[connection] }
+  func participant(fragment: String) -> Participant? { byFragment[fragment] }
+  func participant(at address: SocketAddress) -> Participant? { byAddress[address] }
+  var participants: [Participant] { Array(byConnection.values) }
+
+  func insert(_ room: Room) { rooms[room.name] = room }
+  func remove(_ room: Room) { rooms[room.name] = nil }
+
+  func insert(_ participant: Participant) {
+    byConnection[participant.connection] = participant
+    insertFragment(of: participant)
+  }
+
+  /// After a restart of ICE the old fragment still leads here.
+  func insertFragment(of participant: Participant) {
+    let fragment = participant.transport.ice.local.usernameFragment
+    byFragment[fragment] = participant
+    participant.fragments.append(fragment)
+  }
+
+  /// An authenticated check came from `address`: it belongs to that participant now, whoever had it before.
+  func claim(_ address: SocketAddress, for participant: Participant, at now: Instant) {
+    guard byAddress[address] !== participant else { return }
+    if let previous = byAddress[address] { previous.addresses.removeAll { $0 == address } }
+    byAddress[address] = participant
+    participant.addresses.append(address)
+    participant.addresses.removeAll { known in
+      guard known != address, !participant.transport.ice.isProven(known, at: now) else { return false }
+      byAddress[known] = nil
+      return true
+    }
+  }
+
+  func remove(_ participant: Participant) {
+    byConnection[participant.connection] = nil
+    for fragment in participant.fragments { byFragment[fragment] = nil }
+    for address in participant.addresses { byAddress[address] = nil }
+    participant.fragments = []
+    participant.addresses = []
+  }
+
+  /// Calls `body` for every participant with a timer that is due, and lets the others say when theirs is.
+  func forEachDue(at now: Instant, _ body: (Participant) -> Void) {
+    for participant in byConnection.values {
+      if participant.deadline <= now {
+        due.append(participant)
+      } else {
+        participant.context.wake(at: participant.deadline)
+      }
+    }
+    for participant in due where !participant.isClosed { body(participant) }
+    due.removeAll(keepingCapacity: true)
+  }
+}

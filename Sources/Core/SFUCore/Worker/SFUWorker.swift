@@ -1,0 +1,189 @@
+public import PalbeDTLS
+import PalbeICE
+import PalbeLiveKit
+import PalbeRTP
+public import PalbeUnits
+import PalbeWire
+
+/// A part of the SFU: rooms with everything in them, owned by one thread and one UDP socket.
+///
+/// ## Overview
+///
+///     worker.handle(.join(connection, details), at: now)              // signaling in
+///     worker.receive(&datagram, count: count, from: remote, at: now)  // media in
+///     worker.handleTimeout(at: now)                                   // when `nextDeadline` has come
+///
+///     // after each of them:
+///     while let transmit = worker.pollTransmit(into: &buffer, at: now) { socket.send(…) }
+///     while let event = worker.pollEvent() { … }
+///
+/// ## Function
+///
+/// It speaks LiveKit's protocol with one peer connection: the client offers, the worker answers. It is ICE lite and the
+/// DTLS server. It never holds a frame key, reads of a video frame nothing but the VP8 descriptor and the byte behind it,
+/// and never makes a frame of its own.
+///
+/// ## Implementation
+///
+/// A received media packet stays in `packet` and is written once per subscriber by `pollTransmit`, into the buffer that the
+/// caller lends, with no allocation. Each call may be made from another thread than the one before, but no two at once.
+@safe public struct SFUWorker: ~Copyable, @unchecked Sendable {
+  private let context: WorkerContext
+  private let directory = Directory()
+  private let signals: SignalPlane
+  private var packet = MediaPacket()
+  /// The next subscriber that gets `packet`.
+  private var nextDownTrack = 0
+
+  /// A worker without rooms.
+  ///
+  /// - Parameters:
+  ///   - identity: the certificate that all its participants see.
+  ///   - random: unpredictable outside tests.
+  ///   - unixNanoseconds: the wall clock at `now`, since 1970.
+  public init(
+    configuration: SFUConfiguration, identity: DTLSIdentity, random: RandomSource, now: Instant,
+    unixNanoseconds: Int64
+  ) {
+    context = WorkerContext(
+      configuration: configuration, identity: identity,
+      clock: WallClock(origin: now, unixNanoseconds: unixNanoseconds), random: random)
+    signals = SignalPlane(context: context, directory: directory)
+  }
+
+  /// Takes what the shell has to tell.
+  public mutating func handle(_ input: SFUInput, at now: Instant) {
+    stopForwarding()
+    switch input {
+    case .join(let connection, let details): signals.join(details, on: connection, at: now)
+    case .signal(let connection, let bytes): signals.handle(bytes, on: connection, at: now)
+    case .closed(let connection): signals.closed(connection, at: now)
+    case .shutDown: signals.shutDown(at: now)
+    }
+  }
+
+  /// Takes one datagram, which is decrypted where it lies. What was not polled of the one before is dropped.
+  @_lifetime(datagram: copy datagram)
+  public mutating func receive(
+    _ datagram: inout MutableSpan<UInt8>, count: Int, from remote: SocketAddress, at now: Instant
+  ) {
+    stopForwarding()
+    packet.clear()
+    guard count > 0, count <= min(datagram.count, MediaPacket.limit) else { return }
+    switch PacketKind(datagram.span.extracting(0..<count)) {
+    case .stun: receiveCheck(datagram.span.extracting(0..<count), from: remote, at: now)
+    case .dtls: receiveHandshake(datagram.span.extracting(0..<count), from: remote, at: now)
+    case .rtp:
+      guard let participant = directory.participant(at: remote),
+        let length = participant.transport.unprotectRTP(&datagram, count: count)
+      else { return }
+      packet.load(datagram.span.extracting(0..<length))
+      participant.receive(&packet, at: now)
+    case .rtcp:
+      guard let participant = directory.participant(at: remote),
+        let length = participant.transport.unprotectRTCP(&datagram, count: count)
+      else { return }
+      participant.receiveControl(datagram.span.extracting(0..<length), at: now)
+    case .turnChannel, .unknown: return
+    }
+  }
+
+  /// Writes the next datagram to send; nil when there is none. `buffer` has 1,500 bytes or more.
+  @_lifetime(buffer: copy buffer)
+  public mutating func pollTransmit(into buffer: inout MutableSpan<UInt8>, at now: Instant) -> Transmit? {
+    if let transmit = pollForward(into: &buffer, at: now) { return transmit }
+    if let transmit = context.datagrams.pop(into: &buffer) { return transmit }
+    while let (downTrack, sequence) = context.repairs.pop() {
+      guard let count = downTrack.repair(sequence, into: &buffer, at: now),
+        let destination = downTrack.subscriber.transport.remote
+      else { continue }
+      return Transmit(destination: destination, count: count)
+    }
+    return nil
+  }
+
+  /// The next thing to tell the shell.
+  public mutating func pollEvent() -> SFUEvent? { context.events.pop() }
+
+  /// When to call `handleTimeout`; nil while nothing waits.
+  public var nextDeadline: Instant? {
+    context.nextDeadline == .distantFuture ? nil : context.nextDeadline
+  }
+
+  /// Does what is due.
+  public mutating func handleTimeout(at now: Instant) {
+    guard now >= context.nextDeadline else { return }
+    stopForwarding()
+    context.restartDeadlines()
+    directory.forEachDue(at: now) { participant in
+      if let departure = participant.handleTimeout(at: now) {
+        signals.remove(participant, departure, at: now)
+      }
+    }
+  }
+
+  /// Shows the RTP packet of the last `receive`, as SRTP gave it out: all that the SFU ever sees of it. Nothing happens when
+  /// that datagram was no RTP packet, or not a participant's.
+  public func withReceivedMedia(_ body: (Span<UInt8>) -> Void) {
+    guard packet.count > 0 else { return }
+    body(packet.span)
+  }
+
+  // MARK: Parts
+
+  private mutating func stopForwarding() {
+    packet.stop()
+    nextDownTrack = 0
+  }
+
+  @_lifetime(buffer: copy buffer)
+  private mutating func pollForward(
+    into buffer: inout MutableSpan<UInt8>, at now: Instant
+  ) -> Transmit? {
+    guard let track = packet.stream?.track else { return nil }
+    while nextDownTrack < track.downTracks.count {
+      let downTrack = track.downTracks[nextDownTrack]
+      nextDownTrack += 1
+      guard let count = downTrack.forward(packet, into: &buffer, at: now),
+        let destination = downTrack.subscriber.transport.remote
+      else { continue }
+      return Transmit(destination: destination, count: count)
+    }
+    packet.stop()
+    return nil
+  }
+
+  private func receiveCheck(_ datagram: Span<UInt8>, from remote: SocketAddress, at now: Instant) {
+    guard let fragment = ICELiteAgent.localUsernameFragment(of: datagram),
+      let participant = directory.participant(fragment: fragment)
+    else { return }
+    let transport = participant.transport
+    let response: [UInt8]
+    switch transport.handleCheck(datagram, from: remote, at: now) {
+    case .respond(let bytes): response = bytes
+    case .respondAndSelect(let bytes, _): response = bytes
+    case .ignored: return
+    }
+    context.datagrams.append(response, to: remote)
+    guard transport.ice.isProven(remote, at: now) else { return }
+    directory.claim(remote, for: participant, at: now)
+    if let deadline = transport.ice.consentDeadline { participant.wake(at: deadline) }
+  }
+
+  private func receiveHandshake(_ datagram: Span<UInt8>, from remote: SocketAddress, at now: Instant) {
+    guard let participant = directory.participant(at: remote) else { return }
+    let progress = participant.transport.handleDTLS(datagram, from: remote, at: now)
+    participant.flushHandshake()
+    switch progress {
+    case .none:
+      if let deadline = participant.transport.handshakeDeadline { participant.wake(at: deadline) }
+    case .connected:
+      participant.state = .active
+      participant.room.broadcastInfo(of: participant)
+      participant.startMedia(at: now)
+      context.log(.info, "participant's transport is up", participant.logFields)
+    case .failed: signals.remove(participant, .transportFailed, at: now)
+    case .closed: signals.remove(participant, .transportClosed, at: now)
+    }
+  }
+}

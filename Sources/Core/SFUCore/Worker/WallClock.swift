@@ -1,0 +1,16 @@
+import PalbeUnits
+
+/// The time of day, told from the monotonic clock and one reading at the start.
+struct WallClock: Sendable {
+  private let origin: Instant
+  private let unixNanosecondsAtOrigin: Int64
+
+  init(origin: Instant, unixNanoseconds: Int64) {
+    self.origin = origin
+    unixNanosecondsAtOrigin = unixNanoseconds
+  }
+
+  func unixNanoseconds(at now: Instant) -> Int64 { unixNanosecondsAtOrigin &+ (now - origin).nanoseconds }
+
+  func unixMilliseconds(at now: Instant) -> Int64 { unixNanoseconds(at: now) / 1_000_000 }
+}

@@ -1,0 +1,237 @@
+import PalbeDTLS
+import PalbeEventLoop
+import PalbeSFUCore
+import PalbeUnits
+
+/// What a worker is made of, before its thread runs.
+struct WorkerSeed: ~Copyable, Sendable {
+  var index: Int
+  var socket: UDPSocket
+  var poller: Poller
+  var inbox: WorkerInbox
+  var configuration: SFUConfiguration
+  var identity: DTLSIdentity
+  var auditFile: AuditFile?
+  var log: ServerLog
+}
+
+/// One thread's share of the SFU: a UDP socket, a core with its rooms, and nothing shared with other workers.
+///
+/// ## Overview
+///
+/// A turn waits for datagrams, messages or the core's next deadline; handles what came; lets the core write what is to
+/// be sent right into the batch; hands the batch to the kernel. A packet that is only forwarded costs no allocation.
+struct MediaWorker: ~Copyable {
+  /// Datagrams received in one turn before messages and timers get theirs.
+  private static let receiveRounds = 4
+  /// A worker without work turns this often, for the health check.
+  private static let heartbeat = TimeDelta.seconds(1)
+
+  private enum Token: UInt64 { case socket, inbox }
+
+  private var core: SFUWorker
+  private let index: Int
+  private let socket: UDPSocket
+  private var poller: Poller
+  private let inbox: WorkerInbox
+  private let audit: AuditBuffer?
+  private let log: ServerLog
+  private var incoming = ReceiveBatch(capacity: 64)
+  private var outgoing = SendBatch(capacity: 64, segmentation: true)
+  private var connections: [ConnectionID: SignalingConnection] = [:]
+  private var signals: [WorkerInbox.Signal] = []
+  private var controls: [WorkerInbox.Control] = []
+  /// The kernel's buffer is full and the socket is watched until it is not.
+  private var awaitsRoom = false
+  /// Datagrams lost because of that, and when the log was last told.
+  private var dropped = 0
+  private var reportedAt = Instant.zero
+  private var budget = LogBudget()
+  private(set) var isStopped = false
+
+  init(_ seed: consuming WorkerSeed) throws(SystemError) {
+    index = seed.index
+    inbox = seed.inbox
+    log = seed.log
+    audit = seed.auditFile.map { [log = seed.log] in AuditBuffer(file: $0, log: log) }
+    core = SFUWorker(
+      configuration: seed.configuration, identity: seed.identity, random: SystemRandom.source(),
+      now: MonotonicClock.now(), unixNanoseconds: WallClock.unixNanoseconds())
+    try seed.poller.add(seed.socket.fileDescriptor, token: Token.socket.rawValue)
+    for descriptor in seed.inbox.fileDescriptors {
+      try seed.poller.add(descriptor, token: Token.inbox.rawValue)
+    }
+    socket = seed.socket
+    poller = seed.poller
+  }
+
+  /// Turns until it is told to stop.
+  mutating func run() {
+    while !isStopped {
+      do throws(SystemError) { try turn() } catch {
+        log.write(.warning, "worker failed", [("worker", "\(index)"), ("reason", error.description)])
+        shutDown(at: MonotonicClock.now())
+      }
+    }
+  }
+
+  /// Waits for work and does it.
+  mutating func turn() throws(SystemError) {
+    try wait()
+    var hasMessages = false
+    var hasDatagrams = false
+    for event in 0..<readyCount {
+      switch Token(rawValue: poller[event].token) {
+      case .inbox: hasMessages = true
+      case .socket, nil: hasDatagrams = poller[event].isReadable
+      }
+    }
+    var now = MonotonicClock.now()
+    inbox.markTurn(at: now)
+    if hasMessages { handleMessages(at: now) }
+    if hasDatagrams { try receive() }
+    now = MonotonicClock.now()
+    if !isStopped, let deadline = core.nextDeadline, deadline <= now {
+      core.handleTimeout(at: now)
+      takeOutput(at: now)
+    }
+    flush(at: now)
+    audit?.flush(ifDueAt: now)
+  }
+
+  private var readyCount = 0
+
+  private mutating func wait() throws(SystemError) {
+    var deadline = MonotonicClock.now() + Self.heartbeat
+    if let next = core.nextDeadline { deadline = min(deadline, next) }
+    if let audit { deadline = min(deadline, audit.deadline) }
+    readyCount = try poller.wait(until: deadline)
+  }
+
+  // MARK: Messages
+
+  private mutating func handleMessages(at now: Instant) {
+    inbox.take(signals: &signals, controls: &controls)
+    for index in signals.indices {
+      switch signals[index] {
+      case .join(let connection, let details):
+        connections[connection.id] = connection
+        core.handle(.join(connection.id, details), at: now)
+      case .signal(let connection, let bytes):
+        connection.taken(byteCount: bytes.count)
+        core.handle(.signal(connection.id, bytes), at: now)
+      }
+      takeOutput(at: now)
+    }
+    signals.removeAll(keepingCapacity: true)
+    for index in controls.indices {
+      switch controls[index] {
+      case .closed(let id):
+        connections[id] = nil
+        core.handle(.closed(id), at: now)
+        takeOutput(at: now)
+      case .stop: shutDown(at: now)
+      }
+    }
+    controls.removeAll(keepingCapacity: true)
+  }
+
+  private mutating func shutDown(at now: Instant) {
+    guard !isStopped else { return }
+    isStopped = true
+    inbox.close()
+    core.handle(.shutDown, at: now)
+    takeOutput(at: now)
+    flush(at: now)
+    audit?.flush()
+  }
+
+  // MARK: Datagrams
+
+  private mutating func receive() throws(SystemError) {
+    for _ in 0..<Self.receiveRounds {
+      let count = try socket.receive(into: &incoming)
+      let now = MonotonicClock.now()
+      for index in 0..<count {
+        guard incoming.byteCount(index) > 0 else { continue }
+        Self.deliver(index, of: &incoming, to: &core, at: now)
+        if let audit { core.withReceivedMedia { audit.record($0, at: now) } }
+        takeOutput(at: now)
+      }
+      guard count == incoming.capacity else { return }
+      flush(at: now)
+    }
+  }
+
+  /// A core and a batch come as two arguments because a span of one must not reach into the other.
+  private static func deliver(
+    _ index: Int, of batch: inout ReceiveBatch, to core: inout SFUWorker, at now: Instant
+  ) {
+    let byteCount = batch.byteCount(index)
+    let source = batch.source(index)
+    var datagram = batch.slot(index)
+    core.receive(&datagram, count: byteCount, from: source, at: now)
+  }
+
+  // MARK: Output
+
+  /// The core writes into the batch. False when the batch is full before the core is done.
+  private static func takeDatagrams(
+    from core: inout SFUWorker, into batch: inout SendBatch, at now: Instant
+  ) -> Bool {
+    while !batch.isFull {
+      var slot = batch.nextSlot()
+      guard let transmit = core.pollTransmit(into: &slot, at: now) else { return true }
+      batch.commit(byteCount: transmit.count, to: transmit.destination)
+    }
+    return false
+  }
+
+  /// Takes what one input has caused: datagrams into the batch, events to their sockets and to the log.
+  private mutating func takeOutput(at now: Instant) {
+    while !Self.takeDatagrams(from: &core, into: &outgoing, at: now) { makeRoom(at: now) }
+    while let event = core.pollEvent() {
+      switch event {
+      case .send(let id, let message): connections[id]?.send(message)
+      case .close(let id): connections[id]?.close()
+      case .log(let record): write(record, at: now)
+      }
+    }
+  }
+
+  private mutating func write(_ record: SFULogRecord, at now: Instant) {
+    switch budget.take(at: now) {
+    case .suppress: return
+    case .write: break
+    case .writeAfter(let count):
+      log.write(.warning, "log lines suppressed", [("count", "\(count)"), ("worker", "\(index)")])
+    }
+    log.write(record, worker: index)
+  }
+
+  /// Hands the batch to the kernel; what does not fit waits until the socket has room.
+  private mutating func flush(at now: Instant) {
+    let isDone = outgoing.isEmpty || socket.send(&outgoing)
+    guard isDone == awaitsRoom else { return }
+    awaitsRoom = !isDone
+    do throws(SystemError) {
+      try poller.modify(
+        socket.fileDescriptor, token: Token.socket.rawValue,
+        interest: awaitsRoom ? [.readable, .writable] : .readable)
+    } catch {
+      log.write(.warning, "socket not watched", [("worker", "\(index)"), ("reason", error.description)])
+    }
+  }
+
+  /// The batch is full: sends it. When the kernel takes no more, the packets are lost here instead of on the way; a
+  /// late one is worth less than the next.
+  private mutating func makeRoom(at now: Instant) {
+    if socket.send(&outgoing) { return }
+    dropped += outgoing.count
+    outgoing.removeAll()
+    guard now - reportedAt >= .seconds(1) else { return }
+    reportedAt = now
+    log.write(.warning, "send buffer full", [("worker", "\(index)"), ("dropped", "\(dropped)")])
+    dropped = 0
+  }
+}

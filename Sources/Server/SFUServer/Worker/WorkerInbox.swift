@@ -1,0 +1,64 @@
+import PalbeEventLoop
+import PalbeSFUCore
+import PalbeUnits
+import Synchronization
+
+/// What other threads tell a worker.
+///
+/// Two mailboxes: what clients say is bounded and may be refused; that a client is gone is never lost, and there is at
+/// most one such message for each connection. `take` gives a client's messages before its end.
+final class WorkerInbox: Sendable {
+  /// From clients.
+  enum Signal: Sendable {
+    case join(SignalingConnection, JoinDetails)
+    case signal(SignalingConnection, [UInt8])
+  }
+
+  /// From the server.
+  enum Control: Sendable {
+    case closed(ConnectionID)
+    /// Shut down and end the thread.
+    case stop
+  }
+
+  static let signalCapacity = 1_024
+
+  private let signals: Mailbox<Signal>
+  private let controls: Mailbox<Control>
+  private let turnedAt: Atomic<Int64>
+
+  init() throws(SystemError) {
+    signals = try Mailbox(capacity: Self.signalCapacity)
+    controls = try Mailbox(capacity: .max)
+    turnedAt = Atomic(MonotonicClock.now().nanoseconds)
+  }
+
+  // MARK: Any thread
+
+  /// False when the worker does not keep up or has ended.
+  func post(_ message: Signal) -> Bool { signals.send(message) }
+
+  func post(_ message: Control) { controls.send(message) }
+
+  /// When the worker last looked at its work.
+  var lastTurn: Instant { Instant(nanoseconds: turnedAt.load(ordering: .relaxed)) }
+
+  // MARK: The worker's thread
+
+  /// Readable when something waits.
+  var fileDescriptors: [Int32] { [signals.wakeUp.fileDescriptor, controls.wakeUp.fileDescriptor] }
+
+  func markTurn(at now: Instant) { turnedAt.store(now.nanoseconds, ordering: .relaxed) }
+
+  /// Replaces both arrays by what waits, which is to be handled in this order.
+  func take(signals taken: inout [Signal], controls takenControls: inout [Control]) {
+    // The end of a client was posted after its last message: taken first, it cannot overtake that.
+    controls.drain(into: &takenControls)
+    signals.drain(into: &taken)
+  }
+
+  func close() {
+    signals.close()
+    controls.close()
+  }
+}

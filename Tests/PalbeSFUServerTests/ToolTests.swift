@@ -1,0 +1,113 @@
+import Foundation
+import Glibc
+import PalbeTestKit
+import PalbeUnits
+import PalbeWebServer
+import Testing
+
+@testable import PalbeSFUServer
+
+@Suite(
+  "palbe-sfu as a process", .timeLimit(.minutes(2)),
+  .enabled(if: ToolProcess.executable != nil, "palbe-sfu is not built: skipped"))
+struct ToolTests {
+  /// The ports of "palbe-sfu 1.0.0 listening: signaling 127.0.0.1:7880, media 127.0.0.1:7882".
+  private func listening(_ line: String) -> (signaling: UInt16, media: UInt16)? {
+    let words = line.split(separator: " ")
+    guard line.hasPrefix("palbe-sfu \(SFUServer.version) listening: signaling 127.0.0.1:"), words.count == 7,
+      let signaling = words[4].split(separator: ":").last.flatMap({ UInt16($0.dropLast()) }),
+      let media = words[6].split(separator: ":").last.flatMap({ UInt16($0) })
+    else { return nil }
+    return (signaling, media)
+  }
+
+  @Test("--help shows examples, --version the version", arguments: [["--help"], ["serve", "--help"]])
+  func help(arguments: [String]) throws {
+    let result = try ToolProcess(arguments).finish()
+    #expect(result.code == 0)
+    #expect(result.output.contains("palbe-sfu serve --dev"))
+    let version = try ToolProcess.run("--version")
+    #expect(version.code == 0)
+    #expect(version.output == "palbe-sfu \(SFUServer.version)\n")
+  }
+
+  @Test("misuse: one line, exit 2", arguments: [
+    [], ["serve"], ["serve", "--devv"], ["serve", "--key", "nocolon"], ["serve", "--key", ":secret"],
+    ["serve", "--key", "name:"], ["serve", "--dev", "--port", "70000"], ["serve", "--dev", "--host", "localhost"],
+    ["serve", "--dev", "--log-level", "loud"], ["serve", "--dev", "--workers", "0"], ["run"],
+    ["serve", "--dev", "--key", "a:b", "--key", "a:c"], ["serve", "--dev", "--key", "devkey:x"],
+    ["serve", "--dev", "--host", "192.0.2.77", "--port", "0", "--udp-port", "0", "--log-level", "warning"],
+    ["serve", "--dev", "--port", "0", "--udp-port", "65535", "--workers", "2", "--log-level", "warning"],
+    ["serve", "--dev", "--port", "0", "--udp-port", "0", "--audit-log", "/nowhere/at/all"],
+  ])
+  func misuse(arguments: [String]) throws {
+    let result = try ToolProcess(arguments).finish()
+    #expect(result.code == 2)
+    #expect(result.output.isEmpty)
+    #expect(result.errors.hasPrefix("palbe-sfu: "))
+    #expect(result.errors.filter(\.isNewline).count == 1)
+    #expect(!result.errors.contains("nocolon"))
+  }
+
+  @Test("serves, is joined, and ends with exit 0 within a second of the signal", arguments: [SIGTERM, SIGINT])
+  func serves(signal: Int32) async throws {
+    let tool = try ToolProcess([
+      "serve", "--dev", "--port", "0", "--udp-port", "0", "--workers", "2", "--log-level", "debug",
+    ])
+    let ports = try #require(listening(tool.readLine()))
+    #expect(ports.signaling > 0 && ports.media > 0)
+    #expect(HTTP.ask(ports.signaling, "/").body == "OK")
+    let token = Tokens.join(room: "hall", identity: "anna")
+    let socket = try await WebSocketClient.connect(
+      to: "ws://127.0.0.1:\(ports.signaling)/rtc/v1?access_token=\(token)&join_request=\(JoinRequests.item())")
+    var messages = socket.messages.makeAsyncIterator()
+    _ = await messages.next()
+    tool.terminate(with: signal)
+    while await messages.next() != nil {}
+    let result = tool.finish()
+    #expect(result.code == 0)
+    #expect(result.errors.contains("room=hall"))
+    for line in result.errors.split(separator: "\n") {
+      #expect(line.firstMatch(of: #/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z (debug|info|warning) /#) != nil)
+    }
+    // Never a token, a key or a session description.
+    #expect(!result.errors.contains(token.suffix(20)))
+    #expect(!result.errors.contains("secret"))
+    #expect(!result.errors.contains("a=fingerprint"))
+    #expect(HTTP.ask(ports.signaling, "/").status == 0)
+  }
+
+  @Test("a port in use, TCP or UDP: one line, exit 2")
+  func portInUse() throws {
+    let first = try ToolProcess(["serve", "--dev", "--port", "0", "--udp-port", "0", "--workers", "1"])
+    let ports = try #require(listening(first.readLine()))
+    let quiet = ["--workers", "1", "--log-level", "warning"]
+    for (options, word) in [
+      (["--port", "\(ports.signaling)", "--udp-port", "0"], "TCP"),
+      (["--port", "0", "--udp-port", "\(ports.media)"], "UDP"),
+    ] {
+      let result = try ToolProcess(["serve", "--dev"] + options + quiet).finish()
+      #expect(result.code == 2)
+      #expect(result.errors.contains("is in use"))
+      #expect(result.errors.contains(word))
+      #expect(result.errors.filter(\.isNewline).count == 1)
+    }
+    first.terminate()
+    #expect(first.finish().code == 0)
+  }
+
+  @Test("a secret of fewer than 32 characters is a warning, a longer one is not")
+  func weakKey() throws {
+    for (secret, isWeak) in [("short", true), (String(repeating: "k", count: 32), false)] {
+      let tool = try ToolProcess([
+        "serve", "--key", "app:\(secret)", "--host", "127.0.0.1", "--port", "0", "--udp-port", "0", "--workers", "1",
+      ])
+      _ = tool.readLine()
+      tool.terminate()
+      let result = tool.finish()
+      #expect(result.code == 0)
+      #expect(result.errors.contains("weak API key") == isWeak)
+      #expect(!result.errors.contains(secret))
+    }
+  }
+}
