@@ -16,7 +16,8 @@ extension SignalPlane {
       context.log(.warning, "offer refused", participant.logFields + [("error", "\(error)")])
       return
     }
-    guard let remote = offer.transport, let fingerprint = remote.fingerprint, fingerprint.algorithm == "sha-256",
+    guard let remote = offer.transport, let fingerprint = remote.fingerprint,
+      fingerprint.algorithm == "sha-256",
       remote.setup != .passive
     else {
       context.log(.warning, "offer without a usable transport", participant.logFields)
@@ -80,7 +81,9 @@ extension SignalPlane {
       if let index = offer.index(ofMid: mid), !offer.media[index].isRejected,
         offer.direction(of: offer.media[index]).sends,
         !participant.isReplaced(track, by: offer.media[index])
-      { continue }
+      {
+        continue
+      }
       unpublish(track, of: participant)
       isAny = true
     }

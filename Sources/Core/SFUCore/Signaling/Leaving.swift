@@ -77,7 +77,8 @@ extension SignalPlane {
     room.remove(participant)
     directory.remove(participant)
     context.events.append(.close(participant.connection))
-    if case .replaced = departure {} else {
+    if case .replaced = departure {
+    } else {
       room.broadcastDeparture(of: participant, reason: departure.reason)
     }
     if room.isEmpty, !keepingRoom { directory.remove(room) }

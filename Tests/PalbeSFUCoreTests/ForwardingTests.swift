@@ -1,0 +1,242 @@
+import PalbeLiveKit
+import PalbeNetSim
+import PalbeProtobuf
+import PalbeRTP
+import PalbeSDP
+import PalbeSFUCore
+import PalbeUnits
+import Testing
+
+struct ForwardingTests {
+  /// Sends `count` frames 33 ms apart, the first one a key frame where asked.
+  static func send(
+    _ count: Int, from client: ScriptedClient, track: Int, in world: World, startsWithKey: Bool = true
+  ) throws {
+    for number in 0..<count {
+      world.send(try client.videoFrame(track, isKeyFrame: startsWithKey && number == 0), from: client)
+      world.run(for: .milliseconds(33))
+    }
+  }
+
+  @Test(
+    "Audio goes through at once: payload byte-equal, own SSRC, subscriber's payload type and extension id")
+  func audio() throws {
+    let world = try World()
+    let (alice, bob) = try call(world)
+    var payloads: [[UInt8]] = []
+    for number in 0..<20 {
+      let payload = (0..<80).map { UInt8(truncatingIfNeeded: $0 &+ number) }
+      payloads.append(payload)
+      world.send([try alice.media(0, payload: payload)], from: alice)
+      alice.tracks[0].timestamp &+= 960
+      world.run(for: .milliseconds(20))
+    }
+    world.run(for: .milliseconds(100))
+    let packets = bob.packets(payloadType: 111)
+    #expect(packets.map(\.payload) == payloads)
+    let ssrc = try #require(bob.answer?.media[0].sources.first?.ssrc)
+    #expect(packets.allSatisfy { $0.header.ssrc == ssrc })
+    var ids = RTPExtensionIDs()
+    ids.audioLevel = 1
+    #expect(packets.first.map { ids.read($0.header, in: $0.bytes.span).audioLevel?.level } == 30)
+    #expect(world.received.count == 20)
+    #expect(bob.refused == 0)
+  }
+
+  @Test(
+    "Video starts with a key frame; behind the descriptor every payload is byte-equal, numbers have no gap")
+  func video() throws {
+    let world = try World()
+    let (alice, bob) = try call(world)
+    try Self.send(5, from: alice, track: 1, in: world, startsWithKey: false)
+    #expect(bob.packets(payloadType: 96).isEmpty)
+    let before = world.received.count
+    try Self.send(10, from: alice, track: 1, in: world)
+    world.run(for: .milliseconds(100))
+    let packets = bob.packets(payloadType: 96)
+    #expect(packets.count == 20)
+    let sent = world.received[before...].map { bytes -> [UInt8] in
+      guard let header = try? RTPHeader.parse(bytes.span) else { return [] }
+      return Array(bytes[header.payloadRange(in: bytes.span)].dropFirst(4))
+    }
+    #expect(packets.map { Array($0.payload.dropFirst(4)) } == sent)
+    for (earlier, later) in zip(packets, packets.dropFirst()) {
+      #expect(later.header.sequenceNumber.distance(from: earlier.header.sequenceNumber) == 1)
+    }
+    let first = try VP8PayloadDescriptor.parse(packets[0].payload.span)
+    let isKeyFrame = first.isKeyFrame(in: packets[0].payload.span)
+    #expect(isKeyFrame)
+  }
+
+  @Test(
+    "livekit#436, #747: a key frame is asked for once the subscriber's DTLS is up, every 500 ms until it comes"
+  )
+  func keyFrameRequests() throws {
+    let world = try World()
+    let (alice, bob) = try call(world)
+    _ = bob
+    let isAsked = world.run(for: .milliseconds(50)) { alice.keyFrameRequests == 1 }
+    #expect(isAsked)
+    world.run(for: .milliseconds(2_050))
+    #expect(alice.keyFrameRequests == 5)
+    try Self.send(1, from: alice, track: 1, in: world)
+    world.run(for: .milliseconds(500))
+    let after = alice.keyFrameRequests
+    world.run(for: .seconds(3))
+    #expect(alice.keyFrameRequests == after)
+  }
+
+  @Test("livekit#3490: requests of many subscribers reach the publisher as one each 500 ms")
+  func coalesced() throws {
+    let world = try World()
+    let (alice, bob) = try call(world)
+    let carol = try world.client("carol")
+    world.join(carol)
+    #expect(world.connect(carol))
+    try Self.send(3, from: alice, track: 1, in: world)
+    world.run(for: .milliseconds(600))
+    let before = alice.keyFrameRequests
+    for _ in 0..<20 {
+      for client in [bob, carol] {
+        let media = try #require(client.answer?.media[1].sources.first?.ssrc)
+        world.send(
+          [try client.controlPacket([.pictureLossIndication(sender: SSRC(1), media: media)])], from: client)
+      }
+      world.run(for: .milliseconds(50))
+    }
+    let asked = alice.keyFrameRequests - before
+    #expect((2...3).contains(asked), "\(asked)")
+  }
+
+  @Test(
+    "A layer's pause: disabled by the subscriber, then on again with a key frame; numbers and picture ids go on"
+  )
+  func disabled() throws {
+    let world = try World()
+    let (alice, bob) = try call(world)
+    let sid = try #require(bob.join?.otherParticipants.first?.tracks.last?.sid)
+    try Self.send(4, from: alice, track: 1, in: world)
+    world.signal(
+      .trackSetting(
+        .with {
+          $0.trackSids = [sid]; $0.disabled = true
+        }), from: bob)
+    try Self.send(4, from: alice, track: 1, in: world, startsWithKey: false)
+    world.run(for: .milliseconds(500))
+    let requests = alice.keyFrameRequests
+    world.signal(
+      .trackSetting(
+        .with {
+          $0.trackSids = [sid]; $0.disabled = false
+        }), from: bob)
+    world.run(for: .milliseconds(30))
+    #expect(alice.keyFrameRequests == requests + 1)
+    try Self.send(4, from: alice, track: 1, in: world)
+    world.run(for: .milliseconds(100))
+    let packets = bob.packets(payloadType: 96)
+    #expect(packets.count == 16)
+    for (earlier, later) in zip(packets, packets.dropFirst()) {
+      #expect(later.header.sequenceNumber.distance(from: earlier.header.sequenceNumber) == 1)
+    }
+    let ids = try packets.map { try VP8PayloadDescriptor.parse($0.payload.span).pictureID ?? 0 }
+    let distances = zip(ids, ids.dropFirst()).map { ($1 &- $0) & 0x7fff }
+    #expect(Set(distances) == [0, 1])
+    #expect(world.reuses == 0)
+  }
+
+  @Test("Unsubscribe and subscribe: forwarding stops, and starts again in a section of the next answer")
+  func resubscribe() throws {
+    let world = try World()
+    let (alice, bob) = try call(world)
+    let sid = try #require(bob.join?.otherParticipants.first?.tracks.last?.sid)
+    try Self.send(2, from: alice, track: 1, in: world)
+    world.signal(.subscription(.with { $0.trackSids = [sid] }), from: bob)
+    try Self.send(2, from: alice, track: 1, in: world)
+    world.run(for: .milliseconds(100))
+    #expect(bob.packets(payloadType: 96).count == 4)
+    world.signal(
+      .subscription(
+        .with {
+          $0.trackSids = [sid]; $0.subscribe = true
+        }), from: bob)
+    #expect(bob.answers.count == 2)
+    try Self.send(2, from: alice, track: 1, in: world)
+    world.run(for: .milliseconds(100))
+    #expect(bob.packets(payloadType: 96).count == 8)
+    #expect(world.reuses == 0)
+  }
+
+  @Test("Without auto_subscribe nothing is forwarded before it is asked for")
+  func manual() throws {
+    let world = try World()
+    let alice = try world.client("alice")
+    alice.tracks = [world.track("cam", .video)]
+    world.join(alice)
+    let bob = try world.client("bob")
+    world.join(bob, request: { $0.connectionSettings = .with { $0.autoSubscribe = false } })
+    #expect(world.connect(alice) && world.connect(bob))
+    try Self.send(2, from: alice, track: 0, in: world)
+    world.run(for: .milliseconds(100))
+    #expect(bob.packets.isEmpty)
+    #expect(bob.answer?.media[1].direction == .inactive)
+  }
+
+  @Test("Simulcast: layers are found by RID, the best live one is forwarded, a lower one when asked for")
+  func simulcast() throws {
+    let world = try World()
+    let alice = try world.client("alice")
+    alice.tracks = [world.track("cam", .video)]
+    world.join(
+      alice,
+      request: { request in
+        guard let offer = try? alice.simulcastOffer() else { return }
+        request.publisherOffer = .with {
+          $0.type = "offer"; $0.sdp = offer
+        }
+      })
+    #expect(alice.answer?.media.last?.simulcast?.receive == ["q", "f"])
+    let bob = try world.client("bob")
+    world.join(bob)
+    #expect(world.connect(alice) && world.connect(bob))
+    var layers = [ScriptedLayer(rid: "q", ssrc: 71), ScriptedLayer(rid: "f", ssrc: 72)]
+    func run(_ frames: Int, key: Bool) throws {
+      for number in 0..<frames {
+        for index in layers.indices {
+          let packet = try alice.layerPacket(&layers[index], isKeyFrame: key && number == 0)
+          world.send([packet], from: alice)
+        }
+        world.run(for: .milliseconds(33))
+      }
+    }
+    try run(60, key: true)
+    world.run(for: .milliseconds(600))
+    try run(10, key: true)
+    world.run(for: .milliseconds(100))
+    let high = bob.packets(payloadType: 96)
+    #expect(high.last?.payload.last == 72)
+    let sid = try #require(bob.join?.otherParticipants.first?.tracks.last?.sid)
+    world.signal(
+      .trackSetting(
+        .with {
+          $0.trackSids = [sid]; $0.quality = .low
+        }), from: bob)
+    try run(10, key: true)
+    world.run(for: .milliseconds(100))
+    let packets = bob.packets(payloadType: 96)
+    #expect(packets.last?.payload.last == 71)
+    for (earlier, later) in zip(packets, packets.dropFirst()) {
+      #expect(later.header.sequenceNumber.distance(from: earlier.header.sequenceNumber) == 1)
+      #expect(later.header.timestamp.rawValue &- earlier.header.timestamp.rawValue < 90_000)
+    }
+    let ids = try packets.map { try VP8PayloadDescriptor.parse($0.payload.span).pictureID ?? 0 }
+    #expect(zip(ids, ids.dropFirst()).allSatisfy { ($1 &- $0) & 0x7fff == 1 })
+  }
+}
+
+struct ScriptedLayer {
+  var rid: String
+  var ssrc: UInt32
+  var sequence: UInt16 = 9
+  var timestamp: UInt32 = 77
+  var pictureID: UInt16 = 3
+}
