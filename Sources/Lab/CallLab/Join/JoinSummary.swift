@@ -71,8 +71,9 @@ final class JoinSummary: Sendable {
           ", \(pictures[track.identity] ?? 0) pictures decoded, \(track.keyFrameRequests) key frames asked for"
       case .audio: line += ", \(track.playedPackets) played, \(track.concealedPackets) concealed"
       }
-      if track.failedFrames + track.framesWithoutKey > 0 {
-        line += ", \(track.failedFrames) not decrypted, \(track.framesWithoutKey) without a key"
+      if track.failedFrames > 0 {
+        line +=
+          ", \(track.failedFrames) not decrypted, of which \(track.framesWithoutKey) for want of their key"
       }
       lines.append(line)
     }

@@ -112,12 +112,13 @@ final class MuteSwitches: Sendable {
 /// Hears the server for the network thread.
 final class SignalingHandler: WebSocketHandler {
   private let threads: CallThreads
+  private let hasOpened = Atomic(false)
   /// The connection is gone.
   let isGone = Latch<Void>()
 
   init(_ threads: CallThreads) { self.threads = threads }
 
-  func opened() {}
+  func opened() { hasOpened.store(true, ordering: .relaxed) }
   func received(text: String) {}
 
   func received(binary: [UInt8]) {
@@ -126,6 +127,8 @@ final class SignalingHandler: WebSocketHandler {
 
   func closed(_ closure: WebSocketClosure) {
     isGone.set(())
+    // A link that never opened is the business of whoever tried to open it.
+    guard hasOpened.load(ordering: .relaxed) else { return }
     if !threads.network.send(.signalingClosed) { threads.lostSignal.store(true, ordering: .relaxed) }
   }
 }
