@@ -118,4 +118,31 @@ struct PermissionTests {
     #expect(bob.leaves.map(\.reason) == [.joinFailure])
     #expect(bob.isClosed && bob.messages.count == 1)
   }
+
+  @Test("subscription_permission: what is revoked stops at once, what is granted comes back")
+  func subscriptionPermission() throws {
+    let world = try World()
+    let (alice, bob) = try call(world)
+    func updates() -> [Bool] {
+      bob.messages.compactMap {
+        if case .subscriptionPermissionUpdate(let update) = $0 { update.allowed } else { nil }
+      }
+    }
+    world.signal(.subscriptionPermission(.with { $0.allParticipants = true }), from: alice)
+    #expect(updates().isEmpty)
+    world.signal(.subscriptionPermission(LiveKit.SubscriptionPermission()), from: alice)
+    #expect(updates() == [false, false])
+    try ForwardingTests.send(2, from: alice, track: 1, in: world)
+    world.run(for: .milliseconds(100))
+    #expect(bob.packets.isEmpty)
+    let permission = LiveKit.TrackPermission.with {
+      $0.participantIdentity = "bob"
+      $0.allTracks = true
+    }
+    world.signal(.subscriptionPermission(.with { $0.trackPermissions = [permission] }), from: alice)
+    #expect(updates() == [false, false, true, true])
+    try ForwardingTests.send(2, from: alice, track: 1, in: world)
+    world.run(for: .milliseconds(100))
+    #expect(bob.packets.count == 4)
+  }
 }

@@ -31,15 +31,18 @@ struct ToolTests {
     #expect(version.output == "palbe-sfu \(SFUServer.version)\n")
   }
 
-  @Test("misuse: one line, exit 2", arguments: [
-    [], ["serve"], ["serve", "--devv"], ["serve", "--key", "nocolon"], ["serve", "--key", ":secret"],
-    ["serve", "--key", "name:"], ["serve", "--dev", "--port", "70000"], ["serve", "--dev", "--host", "localhost"],
-    ["serve", "--dev", "--log-level", "loud"], ["serve", "--dev", "--workers", "0"], ["run"],
-    ["serve", "--dev", "--key", "a:b", "--key", "a:c"], ["serve", "--dev", "--key", "devkey:x"],
-    ["serve", "--dev", "--host", "192.0.2.77", "--port", "0", "--udp-port", "0", "--log-level", "warning"],
-    ["serve", "--dev", "--port", "0", "--udp-port", "65535", "--workers", "2", "--log-level", "warning"],
-    ["serve", "--dev", "--port", "0", "--udp-port", "0", "--audit-log", "/nowhere/at/all"],
-  ])
+  @Test(
+    "misuse: one line, exit 2",
+    arguments: [
+      [], ["serve"], ["serve", "--devv"], ["serve", "--key", "nocolon"], ["serve", "--key", ":secret"],
+      ["serve", "--key", "name:"], ["serve", "--dev", "--port", "70000"],
+      ["serve", "--dev", "--host", "localhost"],
+      ["serve", "--dev", "--log-level", "loud"], ["serve", "--dev", "--workers", "0"], ["run"],
+      ["serve", "--dev", "--key", "a:b", "--key", "a:c"], ["serve", "--dev", "--key", "devkey:x"],
+      ["serve", "--dev", "--host", "192.0.2.77", "--port", "0", "--udp-port", "0", "--log-level", "warning"],
+      ["serve", "--dev", "--port", "0", "--udp-port", "65535", "--workers", "2", "--log-level", "warning"],
+      ["serve", "--dev", "--port", "0", "--udp-port", "0", "--audit-log", "/nowhere/at/all"],
+    ])
   func misuse(arguments: [String]) throws {
     let result = try ToolProcess(arguments).finish()
     #expect(result.code == 2)
@@ -49,7 +52,8 @@ struct ToolTests {
     #expect(!result.errors.contains("nocolon"))
   }
 
-  @Test("serves, is joined, and ends with exit 0 within a second of the signal", arguments: [SIGTERM, SIGINT])
+  @Test(
+    "serves, is joined, and ends with exit 0 within a second of the signal", arguments: [SIGTERM, SIGINT])
   func serves(signal: Int32) async throws {
     let tool = try ToolProcess([
       "serve", "--dev", "--port", "0", "--udp-port", "0", "--workers", "2", "--log-level", "debug",
@@ -59,7 +63,8 @@ struct ToolTests {
     #expect(HTTP.ask(ports.signaling, "/").body == "OK")
     let token = Tokens.join(room: "hall", identity: "anna")
     let socket = try await WebSocketClient.connect(
-      to: "ws://127.0.0.1:\(ports.signaling)/rtc/v1?access_token=\(token)&join_request=\(JoinRequests.item())")
+      to: "ws://127.0.0.1:\(ports.signaling)/rtc/v1?access_token=\(token)&join_request=\(JoinRequests.item())"
+    )
     var messages = socket.messages.makeAsyncIterator()
     _ = await messages.next()
     tool.terminate(with: signal)
@@ -100,7 +105,8 @@ struct ToolTests {
   func weakKey() throws {
     for (secret, isWeak) in [("short", true), (String(repeating: "k", count: 32), false)] {
       let tool = try ToolProcess([
-        "serve", "--key", "app:\(secret)", "--host", "127.0.0.1", "--port", "0", "--udp-port", "0", "--workers", "1",
+        "serve", "--key", "app:\(secret)", "--host", "127.0.0.1", "--port", "0", "--udp-port", "0",
+        "--workers", "1",
       ])
       _ = tool.readLine()
       tool.terminate()

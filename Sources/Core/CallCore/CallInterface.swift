@@ -35,11 +35,11 @@ public struct CallConfiguration: Sendable {
   /// What is published. Empty for a listener.
   public var publishes: Set<LocalTrack>
   public var encryption: CallEncryption
-  /// Tells one call from the next in the same room; nil where there is no id for it. End-to-end keys that served a room
-  /// under one id are refused for another.
+  /// Tells one call from the next in the same room; nil where there is no id for it. End-to-end keys that
+  /// served a room under one id are refused for another.
   public var call: String?
-  /// Sends the microphone's level with each packet, where the SFU can read it and tell who speaks. Off, because it shows
-  /// when somebody talks.
+  /// Sends the microphone's level with each packet, where the SFU can read it and tell who speaks. Off,
+  /// because it shows when somebody talks.
   public var sendsAudioLevel = false
   /// Announced with the camera track.
   public var videoWidth = 640
@@ -113,8 +113,8 @@ public struct ReceivedVideoFrame: Sendable {
 public enum AudioPull: Sendable, Equatable {
   /// The next packet: decode it.
   case packet([UInt8])
-  /// A packet was lost and the one after it is here: decode the loss from its forward error correction; the packet itself
-  /// comes with the next pull.
+  /// A packet was lost and the one after it is here: decode the loss from its forward error correction; the
+  /// packet itself comes with the next pull.
   case forwardErrorCorrection([UInt8])
   /// A packet was lost: conceal it.
   case conceal
@@ -153,7 +153,8 @@ public struct RemoteTrackStatistics: Sendable, Equatable {
   public var framesWithoutKey: UInt64 = 0
   public var nackedPackets: UInt64 = 0
   public var keyFrameRequests: UInt64 = 0
-  /// Audio pulls that were answered with a packet, with concealment because the packet came too late or never.
+  /// Audio pulls that were answered with a packet, with concealment because the packet came too late or
+  /// never.
   public var playedPackets: UInt64 = 0
   public var concealedPackets: UInt64 = 0
   /// Audio packets left out to bring a grown delay down.

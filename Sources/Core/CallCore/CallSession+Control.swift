@@ -33,7 +33,9 @@ extension CallSession {
   private mutating func handle(_ packet: RTCPPacket, at now: Instant) {
     switch packet {
     case .senderReport(let report):
-      if let route = routes[report.ssrc], !route.isRepair { tracks[route.track]?.stream?.received(report, at: now) }
+      if let route = routes[report.ssrc], !route.isRepair {
+        tracks[route.track]?.stream?.received(report, at: now)
+      }
       handle(report.blocks, at: now)
     case .receiverReport(let report): handle(report.blocks, at: now)
     case .nack(let nack): repair(nack, at: now)
@@ -49,7 +51,9 @@ extension CallSession {
   private func handle(_ blocks: [ReportBlock], at now: Instant) {
     let time = NTPTime(unixNanoseconds: unixNanoseconds(at: now))
     for block in blocks {
-      for sender in senders where sender.ssrc == block.ssrc { sender.statistics.received(block, ntpTime: time) }
+      for sender in senders where sender.ssrc == block.ssrc {
+        sender.statistics.received(block, ntpTime: time)
+      }
     }
   }
 

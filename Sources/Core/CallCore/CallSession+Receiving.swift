@@ -30,8 +30,8 @@ extension CallSession {
     videoFrames.isEmpty ? nil : videoFrames.removeFirst()
   }
 
-  /// What to play next of a remote audio track. Call it whenever less than 20 ms is left to play: a packet usually holds
-  /// 20 ms, and the decoder tells when it holds more or less.
+  /// What to play next of a remote audio track. Call it whenever less than 20 ms is left to play: a packet
+  /// usually holds 20 ms, and the decoder tells when it holds more or less.
   public mutating func pullAudio(_ track: RemoteTrackID, at now: Instant) -> AudioPull {
     guard let track = tracks[track.rawValue], track.kind == .audio else { return .idle }
     return track.audio.pull(at: now)
@@ -167,7 +167,8 @@ extension CallSession {
       guard let mark = waiting.take(frame.tag), let track = tracks[mark.track.rawValue] else { continue }
       switch track.kind {
       case .audio:
-        insertAudio(track, ExtendedSequenceNumber(mark.serial), mark.timestamp, frame.bytes, at: now)
+        // As it arrived: that its key was late is no jitter.
+        insertAudio(track, ExtendedSequenceNumber(mark.serial), mark.timestamp, frame.bytes, at: mark.arrival)
       case .video: giveOut(frame.bytes, track, mark.serial, mark.timestamp, arrival: mark.arrival)
       }
     }

@@ -72,7 +72,8 @@ extension CallSession {
     case .speakersChanged(let change):
       let sids = speakers.update(change.speakers)
       report(.activeSpeakersChanged(identities: sids.compactMap { roster.identity(sid: $0) }))
-    case .mediaSectionsRequirement(let need): negotiation.require(audios: need.numAudios, videos: need.numVideos)
+    case .mediaSectionsRequirement(let need):
+      negotiation.require(audios: need.numAudios, videos: need.numVideos)
     case .pongResp(let pong): link.received(pong, unixMilliseconds: unixNanoseconds(at: now) / 1_000_000)
     default: break
     }
@@ -134,7 +135,11 @@ extension CallSession {
   private mutating func announceMute(_ sender: MediaSender) {
     guard let sid = sender.sid, sender.announcedMute != sender.isMuted else { return }
     sender.announcedMute = sender.isMuted
-    link.send(.mute(.with { $0.sid = sid; $0.muted = sender.isMuted }))
+    link.send(
+      .mute(
+        .with {
+          $0.sid = sid; $0.muted = sender.isMuted
+        }))
   }
 
   /// Our candidates again, one by one, for servers that look there.
@@ -156,6 +161,10 @@ extension CallSession {
   }
 
   mutating func sendLeave() {
-    link.send(.leave(.with { $0.reason = .clientInitiated; $0.action = .disconnect }))
+    link.send(
+      .leave(
+        .with {
+          $0.reason = .clientInitiated; $0.action = .disconnect
+        }))
   }
 }

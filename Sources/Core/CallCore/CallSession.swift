@@ -24,19 +24,21 @@ public enum CallSetupError: Error, Equatable, Sendable {
 ///
 /// ## Function
 ///
-/// The shell opens the WebSocket with `joinRequest` in its URL, gives every binary message to `handleSignal` and every
-/// datagram of its one UDP socket to `receive`. After each call that takes a time it drains `pollSignal`,
-/// `pollTransmit`, `pollEvent` and `pollVideoFrame`, and it calls `handleTimeout` once `nextDeadline` has come, which may
-/// be at once. Per remote audio track it calls `pullAudio` whenever it needs 20 ms to play.
+/// The shell opens the WebSocket with `joinRequest` in its URL, gives every binary message to
+/// `handleSignal` and every datagram of its one UDP socket to `receive`. After each call that takes a time
+/// it drains `pollSignal`, `pollTransmit`, `pollEvent` and `pollVideoFrame`, and it calls `handleTimeout`
+/// once `nextDeadline` has come, which may be at once. Per remote audio track it calls `pullAudio` whenever
+/// it needs 20 ms to play.
 ///
-/// Set-up is one round trip of signaling: tracks and offer ride along in the join request, checks start with the
-/// answer, the handshake with the first pair that works.
+/// Set-up is one round trip of signaling: tracks and offer ride along in the join request, checks start
+/// with the answer, the handshake with the first pair that works.
 ///
 /// ## Implementation
 ///
 /// `SignalLink` and `Roster` are the signaling, `Negotiation` the offers and answers, `Transport` the path,
-/// `MediaSender` a track of ours, `RemoteTrack` one of another's with `AudioJitterBuffer` or `VideoReceiver`. Owned by one
-/// thread; the classes inside are never handed out, so moving the session to another thread moves them along.
+/// `MediaSender` a track of ours, `RemoteTrack` one of another's with `AudioJitterBuffer` or
+/// `VideoReceiver`. Owned by one thread; the classes inside are never handed out, so moving the session to
+/// another thread moves them along.
 public struct CallSession: ~Copyable, @unchecked Sendable {
   enum Phase: Hashable, Sendable {
     case joining, joined, connected
@@ -126,7 +128,8 @@ public struct CallSession: ~Copyable, @unchecked Sendable {
     for sender in senders {
       do throws(FrameKeyError) {
         sender.sealer = try ring?.makeSender(
-          source: sender.track == .camera ? .camera : .microphone, codec: sender.track == .camera ? .vp8 : .opus)
+          source: sender.track == .camera ? .camera : .microphone,
+          codec: sender.track == .camera ? .vp8 : .opus)
       } catch { throw .keys(error) }
     }
     let credentials = ICECredentials(using: &random)
@@ -160,8 +163,8 @@ public struct CallSession: ~Copyable, @unchecked Sendable {
   /// What happened, in order.
   public mutating func pollEvent() -> CallEvent? { events.isEmpty ? nil : events.removeFirst() }
 
-  /// Makes a call key readable, and sends under it as `sending` says. Frames that waited for it are then polled in order.
-  /// Without end-to-end encryption nothing happens.
+  /// Makes a call key readable, and sends under it as `sending` says. Frames that waited for it are then
+  /// polled in order. Without end-to-end encryption nothing happens.
   public mutating func installKey(_ key: Span<UInt8>, sending: SendSwitch, at now: Instant)
     throws(FrameKeyError)
   {
@@ -172,10 +175,11 @@ public struct CallSession: ~Copyable, @unchecked Sendable {
   /// Everybody has the newest key: send under it.
   public mutating func confirmSendKey(at now: Instant) { keys?.confirmSendKey(at: now) }
 
-  /// The level that goes out with the next microphone packets when `sendsAudioLevel` is on: 0 (loudest) to 127 (silence),
-  /// in -dBov (RFC 6464); nil: none.
+  /// The level that goes out with the next microphone packets when `sendsAudioLevel` is on: 0 (loudest) to
+  /// 127 (silence), in -dBov (RFC 6464); nil: none.
   public mutating func setAudioLevel(_ level: UInt8?, isVoice: Bool = true) {
-    audioLevel = configuration.sendsAudioLevel ? level.map { AudioLevel(isVoice: isVoice, level: min($0, 127)) } : nil
+    audioLevel =
+      configuration.sendsAudioLevel ? level.map { AudioLevel(isVoice: isVoice, level: min($0, 127)) } : nil
   }
 
   /// A snapshot of the counters; tracks that ended are among them, the latest 64.

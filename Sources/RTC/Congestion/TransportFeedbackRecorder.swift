@@ -117,8 +117,12 @@ public struct TransportFeedbackRecorder: Sendable {
 
   private mutating func clear(from first: UInt64, before end: UInt64) {
     guard first < end else { return }
-    let start = end - first > Self.capacity ? end - Self.capacity : first
-    for number in start..<end { arrivals[slot(number)] = .min }
+    // Not a `for`: without optimisation a range of UInt64 allocates.
+    var number = end - first > Self.capacity ? end - Self.capacity : first
+    while number < end {
+      arrivals[slot(number)] = .min
+      number += 1
+    }
   }
 
   private func floorDivide(_ value: Int64, _ divisor: Int64) -> Int64 {

@@ -15,12 +15,14 @@ import Synchronization
 ///
 /// ## Overview
 ///
-/// One thread serves HTTP and WebSockets and decides who may join. Each worker thread owns a UDP socket and the rooms
-/// whose names fall to it; a room never changes its worker, and the workers share nothing on a packet's path.
+/// One thread serves HTTP and WebSockets and decides who may join. Each worker thread owns a UDP socket and
+/// the rooms whose names fall to it; a room never changes its worker, and the workers share nothing on a
+/// packet's path.
 public final class SFUServer: Sendable {
   /// How the server runs.
   public struct Configuration: Sendable {
-    /// The address both ports listen on; "0.0.0.0" is every IPv4 address, "::" every address. Its port is not read.
+    /// The address both ports listen on; "0.0.0.0" is every IPv4 address, "::" every address. Its port is not
+    /// read.
     public var host = SocketAddress(ipv4: 0, 0, 0, 0, port: 0)
     /// The TCP port of signaling; 0 takes any free one.
     public var port: UInt16 = 7_880
@@ -32,7 +34,8 @@ public final class SFUServer: Sendable {
     public var workerCount = Host.processorCount
     /// The address that clients are told to send media to, instead of the host's own. Its port is not read.
     public var nodeAddress: SocketAddress?
-    /// A file for every RTP packet received, as it was after SRTP: a debugging aid that shows what the SFU can see.
+    /// A file for every RTP packet received, as it was after SRTP: a debugging aid that shows what the SFU
+    /// can see.
     public var auditLogPath: String?
     /// Where events are told.
     public var log = ServerLog(level: .info)
@@ -83,8 +86,8 @@ public final class SFUServer: Sendable {
 
   deinit { stop() }
 
-  /// Tells every participant to leave, closes all sockets and ends all threads; returns when that is done, within a
-  /// second. Only the first call does anything.
+  /// Tells every participant to leave, closes all sockets and ends all threads; returns when that is done,
+  /// within a second. Only the first call does anything.
   public func stop() {
     guard !isStopped.exchange(true, ordering: .relaxed) else { return }
     service.stop()

@@ -56,7 +56,9 @@ struct ServeOptions {
         throw ArgumentError("option '--key' names '\(Self.developmentKey.name)', which --dev defines")
       }
     }
-    guard !keys.isEmpty else { throw ArgumentError("no API key: give --key NAME:SECRET, or --dev to try it out") }
+    guard !keys.isEmpty else {
+      throw ArgumentError("no API key: give --key NAME:SECRET, or --dev to try it out")
+    }
     configuration = SFUServer.Configuration(keys: keys)
     if let host = try Self.address("--host", arguments) {
       configuration.host = host

@@ -18,6 +18,8 @@ extension FuzzTarget {
     .sdp,
     .sealedFrame,
     .sframeHeader,
+    .sfuDatagram,
+    .sfuSignal,
     .signature,
     .socketAddress,
     .srtpUnprotect,

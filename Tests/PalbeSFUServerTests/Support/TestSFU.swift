@@ -46,9 +46,12 @@ enum HTTP {
     setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
     var storage = sockaddr_storage()
     let length = palbe_address_encode(&storage, 0, 0x7f00_0001 << 32, 0, port, 0)
-    guard palbe_connect(descriptor, &storage, length) == 0 else { return Answer(status: 0, head: "", body: "") }
+    guard palbe_connect(descriptor, &storage, length) == 0 else {
+      return Answer(status: 0, head: "", body: "")
+    }
     let text =
-      "\(method) \(target) HTTP/1.1\r\nHost: localhost\r\n" + (upgrades ? upgradeHeaders : "") + headers + "\r\n"
+      "\(method) \(target) HTTP/1.1\r\nHost: localhost\r\n" + (upgrades ? upgradeHeaders : "") + headers
+      + "\r\n"
     var request = Array(text.utf8)[...]
     while !request.isEmpty {
       let sent = request.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
@@ -64,7 +67,9 @@ enum HTTP {
       if bytes.starts(with: "HTTP/1.1 101".utf8) { break }
     }
     let answer = String(decoding: bytes, as: UTF8.self)
-    guard let gap = answer.firstRange(of: "\r\n\r\n") else { return Answer(status: 0, head: answer, body: "") }
+    guard let gap = answer.firstRange(of: "\r\n\r\n") else {
+      return Answer(status: 0, head: answer, body: "")
+    }
     let words = answer.split(separator: " ", maxSplits: 2)
     return Answer(
       status: words.count > 1 ? Int(words[1]) ?? 0 : 0, head: String(answer[..<gap.lowerBound]).lowercased(),

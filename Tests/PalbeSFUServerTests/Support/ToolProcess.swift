@@ -49,7 +49,10 @@ final class ToolProcess {
     let told = (try? errors.fileHandleForReading.readToEnd()) ?? Data()
     let printed = (try? output.fileHandleForReading.readToEnd()) ?? Data()
     process.waitUntilExit()
-    return (process.terminationStatus, String(decoding: printed, as: UTF8.self), String(decoding: told, as: UTF8.self))
+    return (
+      process.terminationStatus, String(decoding: printed, as: UTF8.self),
+      String(decoding: told, as: UTF8.self)
+    )
   }
 
   /// Runs to the end.

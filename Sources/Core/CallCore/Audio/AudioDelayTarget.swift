@@ -2,8 +2,9 @@ import PalbeUnits
 
 /// How long audio waits before it is played, learnt from how unevenly its packets arrive.
 ///
-/// The fastest packet of the last seconds is the base; every other one lies some time behind it. A histogram of
-/// those times, in steps of 10 ms and forgetting slowly, gives the delay that all but one in a hundred keep.
+/// The fastest packet of the last seconds is the base; every other one lies some time behind it. A
+/// histogram of those times, in steps of 10 ms and forgetting slowly, gives the delay that all but one in a
+/// hundred keep.
 struct AudioDelayTarget: Sendable {
   static let step = TimeDelta.milliseconds(10)
   static let stepCount = 52

@@ -10,11 +10,12 @@ import PalbeWire
 ///
 /// ## Function
 ///
-/// Playing, a pull takes the next packet in order. When that is missing and a later one is here, it was lost: it is
-/// recovered from the later one's forward error correction or concealed, and play-out goes on past it. When nothing is
-/// here, the pull is concealed and play-out waits, so the delay grows by 20 ms; packets that then turn out lost are
-/// taken as played. While the delay is below what `AudioDelayTarget` asks for, a missing packet is waited for as well.
-/// A delay far above the target for a second is brought down by leaving out packets, quiet (small) ones first.
+/// Playing, a pull takes the next packet in order. When that is missing and a later one is here, it was
+/// lost: it is recovered from the later one's forward error correction or concealed, and play-out goes on
+/// past it. When nothing is here, the pull is concealed and play-out waits, so the delay grows by 20 ms;
+/// packets that then turn out lost are taken as played. While the delay is below what `AudioDelayTarget`
+/// asks for, a missing packet is waited for as well. A delay far above the target for a second is brought
+/// down by leaving out packets, quiet (small) ones first.
 ///
 /// A pause of the sender (mute, DTX) shows in the timestamps, and what was concealed into it is no loss.
 ///
@@ -228,7 +229,8 @@ struct AudioJitterBuffer: Sendable {
     level = (TimeDelta(nanoseconds: .max), 0)
   }
 
-  /// Leaves out one packet if there are too many: a lost one at no cost, else a quiet one, else any after a while.
+  /// Leaves out one packet if there are too many: a lost one at no cost, else a quiet one, else any after a
+  /// while.
   private mutating func shorten() {
     pullsSinceDiscard += 1
     guard surplus > 0, entries.count >= 2, let first = entries.first, let expected = next else { return }

@@ -4,8 +4,9 @@ import PalbeUnits
 
 /// A track of our own: its place in the session, its sequence numbers, and what was sent last.
 ///
-/// The packets that left are kept protected, and a repair sends the same bytes again: nothing else is ever protected
-/// under their numbers. A class, because what cannot be copied has no place in an array; the session owns it alone.
+/// The packets that left are kept protected, and a repair sends the same bytes again: nothing else is ever
+/// protected under their numbers. A class, because what cannot be copied has no place in an array; the
+/// session owns it alone.
 final class MediaSender {
   let track: LocalTrack
   /// Our name for it until the server gives it a sid.

@@ -1,7 +1,8 @@
 import PalbeRTP
 import PalbeUnits
 
-/// The packets of a track as they left, protected: what is sent first, and what is sent again, are the same bytes.
+/// The packets of a track as they left, protected: what is sent first, and what is sent again, are the same
+/// bytes.
 struct SentPackets: ~Copyable {
   private var cache: RetransmissionCache
 

@@ -31,7 +31,8 @@ struct StreamReceiver: Sendable {
 
   /// Takes note of a packet; nil when it came before, or is too old.
   ///
-  /// - Parameter isRepair: it came as retransmission (RFC 4588), which is no arrival for the stream's own loss and jitter.
+  /// - Parameter isRepair: it came as retransmission (RFC 4588), which is no arrival for the stream's own
+  /// loss and jitter.
   mutating func received(
     _ header: RTPHeader, payloadByteCount: Int, isRepair: Bool, at now: Instant
   ) -> ExtendedSequenceNumber? {

@@ -157,7 +157,8 @@ struct Transport: ~Copyable {
   private mutating func secure() {
     guard dtls?.peerFingerprint?.bytes == remoteFingerprint else { return fail() }
     do {
-      guard let keys = try dtls?.exportKeyingMaterial(), let profile = SRTPProfile(rawValue: keys.profile) else {
+      guard let keys = try dtls?.exportKeyingMaterial(), let profile = SRTPProfile(rawValue: keys.profile)
+      else {
         return fail()
       }
       srtp = try SRTPSession(

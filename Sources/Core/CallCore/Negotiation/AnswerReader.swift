@@ -56,7 +56,9 @@ enum AnswerReader {
       payloadType: codec.payloadType, extensionIDs: ids, mid: ShortText(section.mid))
   }
 
-  private static func receiving(_ media: MediaSection, _ section: Section, sid: String) -> ReceivingParameters? {
+  private static func receiving(_ media: MediaSection, _ section: Section, sid: String)
+    -> ReceivingParameters?
+  {
     guard let codec = codec(of: media, section.kind) else { return nil }
     let repair = media.codecs.first { $0.associatedPayloadType == codec.payloadType }
     let pair = media.sourceGroups.first { $0.semantics == "FID" && $0.ssrcs.count == 2 }

@@ -21,12 +21,13 @@ struct Negotiation: Sendable {
     addReceiving(audios: audios, videos: videos)
   }
 
-  /// The server has more tracks for us than there are sections.
+  /// The server has tracks for us: it waits for an offer, with so many more sections, or none more if there
+  /// are free ones.
   mutating func require(audios: UInt32, videos: UInt32) {
-    let before = sections.count
+    needsOffer = true
     addReceiving(
-      audios: Int(min(audios, UInt32(Self.sectionLimit))), videos: Int(min(videos, UInt32(Self.sectionLimit))))
-    if sections.count > before { needsOffer = true }
+      audios: Int(min(audios, UInt32(Self.sectionLimit))), videos: Int(min(videos, UInt32(Self.sectionLimit)))
+    )
   }
 
   /// What the section with that mid carries.

@@ -1,7 +1,8 @@
 import PalbeLiveKit
 import PalbeProtobuf
 
-/// Writes the join request: who we are, what we publish, and the first offer, so that set-up is one round trip.
+/// Writes the join request: who we are, what we publish, and the first offer, so that set-up is one round
+/// trip.
 enum JoinRequestBuilder {
   /// The version of LiveKit's protocol that is spoken.
   static let protocolVersion: Int32 = 16

@@ -79,7 +79,11 @@ struct SignalLink: Sendable {
         nextPing = now + pingInterval
         // Older servers know the first form only.
         send(.ping(unixMilliseconds))
-        send(.pingReq(.with { $0.timestamp = unixMilliseconds; $0.rtt = roundTripMilliseconds }))
+        send(
+          .pingReq(
+            .with {
+              $0.timestamp = unixMilliseconds; $0.rtt = roundTripMilliseconds
+            }))
       }
       return false
     }

@@ -1,7 +1,7 @@
 /// Decides which video frames may be decoded: a key frame, or one whose predecessor was.
 ///
-/// Frames are numbered in the order they were sent as far as the receiver can tell. A frame that was lost, could not
-/// be opened or is late breaks the chain, and only a key frame mends it.
+/// Frames are numbered in the order they were sent as far as the receiver can tell. A frame that was lost,
+/// could not be opened or is late breaks the chain, and only a key frame mends it.
 struct FrameChain: Hashable, Sendable {
   enum Verdict: Hashable, Sendable {
     /// It may be decoded, and counts as decoded.

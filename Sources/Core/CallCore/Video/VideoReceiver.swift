@@ -3,8 +3,9 @@ import PalbeUnits
 
 /// Turns a track's VP8 packets into whole frames in decoding order, and knows when only a key frame helps.
 ///
-/// A missing packet is waited for (and asked for again, elsewhere) for `repairTime`; then frames go on at the next key
-/// frame, which is asked for. If the packet comes after all before that key frame, frames go on from there.
+/// A missing packet is waited for (and asked for again, elsewhere) for `repairTime`; then frames go on at
+/// the next key frame, which is asked for. If the packet comes after all before that key frame, frames go
+/// on from there.
 struct VideoReceiver: ~Copyable {
   private var assembler: VP8FrameAssembler
   private let repairTime: TimeDelta

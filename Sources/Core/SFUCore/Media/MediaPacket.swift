@@ -85,6 +85,9 @@ struct MediaPacket: ~Copyable {
   /// From now on the packet is to be forwarded.
   mutating func accept(on stream: IncomingStream, sequence: ExtendedSequenceNumber) {
     self.stream = stream
-    self.sequence = sequence
+    setSequence(sequence)
   }
+
+  /// The number among those of its stream.
+  mutating func setSequence(_ sequence: ExtendedSequenceNumber) { self.sequence = sequence }
 }

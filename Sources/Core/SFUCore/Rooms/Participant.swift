@@ -18,6 +18,8 @@ final class Participant {
   let uplink: Uplink
   let downlink = Downlink()
   var negotiation: Negotiation
+  /// Who may receive its tracks, by its own will.
+  var permission = SubscriptionPermission.everyone
   var name: String
   var metadata: String
   var attributes: [String: String]

@@ -14,7 +14,7 @@ extension Participant {
       $0.joinedAtMs = context.clock.unixMilliseconds(at: joinedAt)
       $0.name = name
       $0.version = version
-      $0.permission = permission
+      $0.permission = grantedPermission
       $0.isPublisher = uplink.tracks.contains(where: \.isAnnounced)
       $0.attributes = attributes
       $0.clientProtocol = client.clientProtocol
@@ -22,7 +22,7 @@ extension Participant {
     }
   }
 
-  private var permission: LiveKit.ParticipantPermission {
+  private var grantedPermission: LiveKit.ParticipantPermission {
     .with {
       $0.canSubscribe = grant.canSubscribe
       $0.canPublish = grant.canPublish

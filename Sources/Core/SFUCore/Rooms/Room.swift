@@ -89,6 +89,7 @@ final class Room {
   /// True when the subscription is new. It starts once a section of the subscriber's carries it.
   func subscribe(_ participant: Participant, to track: PublishedTrack) -> Bool {
     guard participant.grant.canSubscribe, track.publisher !== participant, track.isAnnounced,
+      track.publisher.permission.allows(track, to: participant),
       !track.publisher.grant.hidden, participant.downlink.subscription(to: track) == nil
     else { return false }
     let downTrack = DownTrack(track: track, subscriber: participant, using: &context.random)

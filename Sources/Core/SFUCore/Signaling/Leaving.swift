@@ -9,10 +9,10 @@ enum Departure {
 
   var reason: LiveKit.DisconnectReason {
     switch self {
-    case .clientLeft: .clientInitiated
+    case .clientLeft, .transportClosed: .clientInitiated
     case .connectionClosed: .signalClose
     case .replaced: .duplicateIdentity
-    case .pingTimeout, .connectTimeout, .consentExpired, .transportClosed: .connectionTimeout
+    case .pingTimeout, .connectTimeout, .consentExpired: .connectionTimeout
     case .transportFailed: .mediaFailure
     case .serverShutdown: .serverShutdown
     }
@@ -21,10 +21,10 @@ enum Departure {
   /// What the client is told to do; nil when it need not be told.
   var action: LiveKit.LeaveRequest.Action? {
     switch self {
-    case .clientLeft, .connectionClosed: nil
+    case .clientLeft, .connectionClosed, .transportClosed: nil
     case .replaced, .serverShutdown: .disconnect
     // Its network may have come back: everything from the start.
-    case .pingTimeout, .connectTimeout, .consentExpired, .transportFailed, .transportClosed: .reconnect
+    case .pingTimeout, .connectTimeout, .consentExpired, .transportFailed: .reconnect
     }
   }
 

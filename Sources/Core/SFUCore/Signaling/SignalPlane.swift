@@ -27,6 +27,8 @@ struct SignalPlane {
     case .mute(let request): mute(request, of: participant, at: now)
     case .subscription(let request): updateSubscription(request, of: participant, at: now)
     case .trackSetting(let request): updateTrackSettings(request, of: participant, at: now)
+    case .subscriptionPermission(let request):
+      updateSubscriptionPermission(request, of: participant, at: now)
     case .updateMetadata(let request): updateMetadata(request, of: participant)
     case .updateAudioTrack(let request): updateAudioTrack(request, of: participant)
     case .updateVideoTrack(let request): updateVideoTrack(request, of: participant)

@@ -1,4 +1,5 @@
 import PalbeLiveKit
+import PalbeProtobuf
 import PalbeUnits
 
 extension SignalPlane {
@@ -54,5 +55,30 @@ extension SignalPlane {
     // Older clients take any answer for a refusal.
     if participant.client.protocol >= 15 { participant.respond(.ok, id: request.requestId, to: answer) }
     participant.room.broadcastInfo(of: participant)
+  }
+}
+
+extension SignalPlane {
+  /// A publisher says who may receive its tracks: what is revoked stops at once, what is granted is offered again.
+  func updateSubscriptionPermission(
+    _ request: LiveKit.SubscriptionPermission, of publisher: Participant, at now: Instant
+  ) {
+    let before = publisher.permission
+    publisher.permission = SubscriptionPermission(request)
+    for track in publisher.uplink.tracks where track.isAnnounced {
+      for member in publisher.room.participants where member !== publisher {
+        let isAllowed = publisher.permission.allows(track, to: member)
+        guard isAllowed != before.allows(track, to: member) else { continue }
+        member.send(
+          .subscriptionPermissionUpdate(
+            .with {
+              $0.participantSid = publisher.sid
+              $0.trackSid = track.sid
+              $0.allowed = isAllowed
+            }))
+        if !isAllowed { publisher.room.unsubscribe(member, from: track) }
+      }
+      publisher.room.offer(track, at: now)
+    }
   }
 }

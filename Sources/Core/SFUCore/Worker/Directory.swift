@@ -28,6 +28,8 @@ final class Directory {
     let fragment = participant.transport.ice.local.usernameFragment
     byFragment[fragment] = participant
     participant.fragments.append(fragment)
+    // The agent answers under the present fragment and the one before it.
+    if participant.fragments.count > 2 { byFragment[participant.fragments.removeFirst()] = nil }
   }
 
   /// An authenticated check came from `address`: it belongs to that participant now, whoever had it before.

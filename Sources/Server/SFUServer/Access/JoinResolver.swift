@@ -16,7 +16,7 @@ struct JoinRefusal: Error, Equatable {
 /// Decides from an HTTP request alone who may join which room, before its WebSocket is accepted.
 ///
 /// The rules, in order; each has a row in the table of `JoinResolverTests`:
-/// 1. The token is the `Authorization` header's, which must then be a Bearer, else the item `access_token`; 401.
+/// 1. The token is a Bearer in the `Authorization` header if there is one, else the item `access_token`; 401.
 /// 2. Signature, algorithm and validity hold; 401 (`AccessToken`).
 /// 3. The grant allows to join a room; 401.
 /// 4. There is an identity, and it has at most 256 bytes; 400.

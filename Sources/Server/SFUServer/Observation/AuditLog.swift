@@ -4,8 +4,8 @@ import Synchronization
 
 /// The audit log's file, which all workers write into.
 ///
-/// A debugging aid that shows what the SFU can see: every RTP packet it received, after SRTP, as a big-endian 32-bit
-/// length and the packet's bytes. With end-to-end encryption these hold no sound and no picture.
+/// A debugging aid that shows what the SFU can see: every RTP packet it received, after SRTP, as a big-endian
+/// 32-bit length and the packet's bytes. With end-to-end encryption these hold no sound and no picture.
 final class AuditFile: Sendable {
   private let descriptor: Int32
   /// False once a write has failed: a file with a hole would mislead.

@@ -5,9 +5,9 @@ import Synchronization
 
 /// The server's log: one line per event, `time level message key=value …`, in UTC.
 ///
-/// Nothing secret comes here: no token, no key, no session description. A value is quoted and escaped when it holds
-/// anything but plain characters, so that an identity cannot forge a line. A reader that does not read (a full pipe)
-/// loses lines instead of holding up media.
+/// Nothing secret comes here: no token, no key, no session description. A value is quoted and escaped when it
+/// holds anything but plain characters, so that an identity cannot forge a line. A reader that does not read
+/// (a full pipe) loses lines instead of holding up media.
 public final class ServerLog: Sendable {
   /// What is written: this level and those after it.
   public enum Level: Int, Sendable, Comparable, CaseIterable {
@@ -63,9 +63,11 @@ public final class ServerLog: Sendable {
     let line = Self.line(
       level, message, fields(), unixMilliseconds: WallClock.unixNanoseconds() / 1_000_000)
     lost.withLock { lost in
-      if lost > 0, put(Self.line(
-        .warning, "log lines lost", [("count", "\(lost)")],
-        unixMilliseconds: WallClock.unixNanoseconds() / 1_000_000))
+      if lost > 0,
+        put(
+          Self.line(
+            .warning, "log lines lost", [("count", "\(lost)")],
+            unixMilliseconds: WallClock.unixNanoseconds() / 1_000_000))
       {
         lost = 0
       }

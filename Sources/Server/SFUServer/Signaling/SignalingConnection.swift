@@ -6,9 +6,9 @@ import Synchronization
 ///
 /// ## Overview
 ///
-/// The web server's thread calls `received` and `closed`; the worker calls `send` and `close`. What the client sends
-/// goes to the worker's inbox. A client whose unread messages pile up is closed, so that it fills neither memory nor
-/// the inbox of others.
+/// The web server's thread calls `received` and `closed`; the worker calls `send` and `close`. What the
+/// client sends goes to the worker's inbox. A client whose unread messages pile up is closed, so that it
+/// fills neither memory nor the inbox of others.
 final class SignalingConnection: WebSocketHandler {
   /// Bytes of this client that may wait in the inbox, each message counted with its overhead.
   static let waitingByteLimit = 1 << 20
@@ -36,7 +36,9 @@ final class SignalingConnection: WebSocketHandler {
     guard waitingByteCount.wrappingAdd(cost, ordering: .relaxed).newValue <= Self.waitingByteLimit else {
       return end(code: 1_008, reason: "too many messages at once")
     }
-    guard inbox.post(.signal(self, bytes)) else { return end(code: 1_013, reason: "the server is overloaded") }
+    guard inbox.post(.signal(self, bytes)) else {
+      return end(code: 1_013, reason: "the server is overloaded")
+    }
   }
 
   func received(text: String) {

@@ -72,7 +72,8 @@ final class SignalingService: WebServerHandler {
     log.write(
       .info, "join refused",
       [
-        ("status", "\(refusal.status)"), ("reason", refusal.reason), ("from", request.remoteAddress.description),
+        ("status", "\(refusal.status)"), ("reason", refusal.reason),
+        ("from", request.remoteAddress.description),
       ])
     return answer(refusal.reason, status: refusal.status)
   }
@@ -87,7 +88,8 @@ final class SignalingService: WebServerHandler {
     .text(text, status: status, headers: [.init("access-control-allow-origin", "*")])
   }
 
-  /// Any origin may ask with any header: the token is what counts. A browser does not take "*" for Authorization.
+  /// Any origin may ask with any header: the token is what counts. A browser does not take "*" for
+  /// Authorization.
   private func preflight(_ request: HTTPRequest) -> HTTPResponse {
     HTTPResponse(
       status: 204,
@@ -95,7 +97,8 @@ final class SignalingService: WebServerHandler {
         .init("access-control-allow-origin", "*"),
         .init("access-control-allow-methods", "OPTIONS, HEAD, GET, POST, PATCH, DELETE"),
         .init(
-          "access-control-allow-headers", request.header("access-control-request-headers") ?? "*, Authorization"),
+          "access-control-allow-headers",
+          request.header("access-control-request-headers") ?? "*, Authorization"),
         .init("access-control-max-age", "86400"),
       ])
   }

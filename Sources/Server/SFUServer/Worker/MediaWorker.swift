@@ -19,8 +19,9 @@ struct WorkerSeed: ~Copyable, Sendable {
 ///
 /// ## Overview
 ///
-/// A turn waits for datagrams, messages or the core's next deadline; handles what came; lets the core write what is to
-/// be sent right into the batch; hands the batch to the kernel. A packet that is only forwarded costs no allocation.
+/// A turn waits for datagrams, messages or the core's next deadline; handles what came; lets the core write
+/// what is to be sent right into the batch; hands the batch to the kernel. A packet that is only forwarded
+/// costs no allocation.
 struct MediaWorker: ~Copyable {
   /// Datagrams received in one turn before messages and timers get theirs.
   private static let receiveRounds = 4
@@ -223,8 +224,8 @@ struct MediaWorker: ~Copyable {
     }
   }
 
-  /// The batch is full: sends it. When the kernel takes no more, the packets are lost here instead of on the way; a
-  /// late one is worth less than the next.
+  /// The batch is full: sends it. When the kernel takes no more, the packets are lost here instead of on the
+  /// way; a late one is worth less than the next.
   private mutating func makeRoom(at now: Instant) {
     if socket.send(&outgoing) { return }
     dropped += outgoing.count

@@ -5,8 +5,8 @@ import Synchronization
 
 /// What other threads tell a worker.
 ///
-/// Two mailboxes: what clients say is bounded and may be refused; that a client is gone is never lost, and there is at
-/// most one such message for each connection. `take` gives a client's messages before its end.
+/// Two mailboxes: what clients say is bounded and may be refused; that a client is gone is never lost, and
+/// there is at most one such message for each connection. `take` gives a client's messages before its end.
 final class WorkerInbox: Sendable {
   /// From clients.
   enum Signal: Sendable {
