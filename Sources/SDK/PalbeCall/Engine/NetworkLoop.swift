@@ -27,8 +27,6 @@ struct NetworkLoop: ~Copyable {
   private var pendingSignals: [[UInt8]] = []
   private var messages: [CallThreads.NetworkMessage] = []
   private var audioTracks: Set<RemoteTrackID> = []
-  /// Video tracks of which a frame was dropped here: nothing is decodable before their next key frame.
-  private var brokenPictures: Set<RemoteTrackID> = []
   private var isOver = false
 
   /// Runs a call from its first to its last moment; the body of the network thread.
@@ -216,7 +214,7 @@ struct NetworkLoop: ~Copyable {
     if threads.lostSignal.exchange(false, ordering: .relaxed) { session.signalingClosed(at: now) }
     transmit(at: now)
     while let signal = session.pollSignal() { send(signal) }
-    while let frame = session.pollVideoFrame(at: now) { deliver(frame) }
+    while let frame = session.pollVideoFrame(at: now) { deliver(frame, at: now) }
     while let event = session.pollEvent() { handle(event) }
     // Events may have made more: a subscription asks for its first key frame.
     transmit(at: now)
@@ -255,13 +253,10 @@ struct NetworkLoop: ~Copyable {
     }
   }
 
-  private mutating func deliver(_ frame: ReceivedVideoFrame) {
+  private mutating func deliver(_ frame: ReceivedVideoFrame, at now: Instant) {
     guard threads.hooks.onDecodedVideo != nil else { return }
-    if brokenPictures.contains(frame.track) {
-      guard frame.isKeyFrame else { return }
-      brokenPictures.remove(frame.track)
-    }
-    if !threads.pictures.send(.frame(frame)) { brokenPictures.insert(frame.track) }
+    // A decoder that has fallen so far behind goes on at the next key frame.
+    if !threads.pictures.send(.frame(frame)) { session.decodingFailed(frame.track, at: now) }
   }
 
   private mutating func handle(_ event: CallEvent) {
@@ -281,7 +276,6 @@ struct NetworkLoop: ~Copyable {
       if audioTracks.remove(track) != nil {
         threads.sound.send(.trackRemoved(track))
       } else {
-        brokenPictures.remove(track)
         threads.pictures.send(.trackRemoved(track))
       }
     case .keyFrameRequested(.camera): threads.camera.send(.keyFrameNeeded)
@@ -326,7 +320,7 @@ struct NetworkLoop: ~Copyable {
     case .pullAudio(let tracks):
       let pulled = tracks.filter(audioTracks.contains).map { ($0, session.pullAudio($0, at: now)) }
       threads.sound.send(.pulled(pulled))
-    case .pictureLost(let track): brokenPictures.insert(track)
+    case .pictureLost(let track): session.decodingFailed(track, at: now)
     case .installKey(let key, let sending, let reply):
       do throws(FrameKeyError) {
         try session.installKey(key.span, sending: sending, at: now)

@@ -64,7 +64,7 @@ struct SoundLoop: ~Copyable {
     // A track with a whole frame left from a longer packet needs none.
     let due = tracks.compactMap { $0.value.isDue ? $0.key : nil }
     if !due.isEmpty { threads.network.send(.pullAudio(due)) }
-    for (track, state) in tracks where !state.isDue { play(track, state, .idle) }
+    for (track, state) in tracks where !state.isDue { play(track, state) }
     try capture(index)
   }
 
@@ -102,14 +102,19 @@ struct SoundLoop: ~Copyable {
         for (track, pull) in pulled {
           guard let state = tracks[track] else { continue }
           state.take(pull)
-          play(track, state, pull)
+          if state.isShort {
+            // A packet of less than 20 ms: the next one completes the frame.
+            threads.network.send(.pullAudio([track]))
+          } else {
+            play(track, state)
+          }
         }
       }
     }
   }
 
-  private func play(_ track: RemoteTrackID, _ state: PlayedTrack, _ pull: AudioPull) {
-    threads.hooks.onPlayedAudio?(track, state.nextFrame(), pull, MonotonicClock.now())
+  private func play(_ track: RemoteTrackID, _ state: PlayedTrack) {
+    threads.hooks.onPlayedAudio?(track, state.nextFrame(), state.lastPull, MonotonicClock.now())
   }
 }
 
@@ -117,15 +122,21 @@ struct SoundLoop: ~Copyable {
 private final class PlayedTrack {
   private var decoder: OpusDecoder
   private var decoded: [Int16] = []
-  private var isOwed = false
+  private(set) var lastPull = AudioPull.idle
 
   init() throws(OpusError) { decoder = try OpusDecoder() }
 
   /// The next frame needs another packet.
   var isDue: Bool { decoded.count < Opus.samplesPerFrame }
 
+  /// The last pull gave a packet, and still there is less than a frame.
+  var isShort: Bool {
+    if case .packet = lastPull { isDue && !decoded.isEmpty } else { false }
+  }
+
   /// Decodes what a pull gave. A packet that breaks the format counts as lost.
   func take(_ pull: AudioPull) {
+    lastPull = pull
     switch pull {
     case .packet(let bytes):
       guard
