@@ -183,7 +183,8 @@ let targets: [Target] = [
     "PalbeSFUServer",
     base + [
       "PalbeCrypto", "PalbeProtobuf", "PalbeDTLS", "PalbeRTP", "PalbeSDP", "PalbeLiveKit", "PalbeSFUCore",
-      "PalbeCallCore", "PalbeFrameEncryption", "PalbeEventLoop", "PalbeWebServer", "PalbeTestKit", "CPalbeLinux", "CPalbeZlib",
+      "PalbeCallCore", "PalbeFrameEncryption", "PalbeEventLoop", "PalbeWebServer", "PalbeTestKit",
+      "CPalbeLinux", "CPalbeZlib",
       "CPalbeMallocCounter",
     ]),
   tests("PalbeMessaging", ["PalbeTestKit"]),
