@@ -128,7 +128,7 @@ let targets: [Target] = [
 
   // Tools
   tool("palbe-sfu", "PalbeSFUServer", extra: ["PalbeUnits", "PalbeCommandLine", "PalbeEventLoop"]),
-  tool("palbe-call", "PalbeCallLab", extra: ["PalbeCommandLine"]),
+  tool("palbe-call", "PalbeCallLab", extra: ["PalbeCommandLine", "PalbeEventLoop", "PalbeWire"]),
   tool(
     "palbe-bench", "PalbeFrameEncryption", path: "bench/palbe-bench",
     extra: base + ["PalbeCommandLine", "PalbeCrypto", "CPalbeOpenSSL", "CPalbeMallocCounter"]),
@@ -188,7 +188,12 @@ let targets: [Target] = [
       "CPalbeMallocCounter",
     ]),
   tests("PalbeMessaging", ["PalbeTestKit"]),
-  tests("PalbeCall", base + ["PalbeMessaging", "PalbeTestKit"]),
+  tests(
+    "PalbeCall",
+    base + [
+      "PalbeMessaging", "PalbeCallCore", "PalbeFrameEncryption", "PalbeEventLoop", "PalbeWebServer",
+      "PalbeSFUServer", "PalbeSFUCore", "PalbeCallLab", "PalbeTestKit",
+    ]),
   tests(
     "PalbeCallLab",
     base + [

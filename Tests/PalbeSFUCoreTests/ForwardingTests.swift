@@ -91,6 +91,26 @@ struct ForwardingTests {
     #expect(isKeyFrame)
   }
 
+  @Test("Acceptance: over links of 10 ms a joining subscriber has its first key frame within 150 ms")
+  func setUp() throws {
+    let world = try World()
+    let alice = try world.client("alice")
+    alice.tracks = [world.track("mic", .audio), world.track("cam", .video)]
+    world.join(alice)
+    try #require(world.connect(alice))
+    let bob = try world.client("bob")
+    let start = world.now
+    world.join(bob)
+    var answered = 0
+    while bob.packets(payloadType: 96).isEmpty, world.now - start < .seconds(2) {
+      let isKeyFrame = alice.keyFrameRequests > answered
+      answered = alice.keyFrameRequests
+      world.send(try alice.videoFrame(1, isKeyFrame: isKeyFrame), from: alice)
+      world.run(for: .milliseconds(5))
+    }
+    #expect(world.now - start <= .milliseconds(150), "\((world.now - start).inMilliseconds) ms")
+  }
+
   @Test(
     "livekit#436, #747: a key frame is asked for once the subscriber's DTLS is up, every 500 ms until it comes"
   )
