@@ -197,8 +197,8 @@ let targets: [Target] = [
   tests(
     "PalbeCallLab",
     base + [
-      "PalbeCall", "PalbeMessaging", "PalbeMediaFiles", "PalbeOpus", "PalbeVP8", "PalbeTestKit",
-      "CPalbeLinux",
+      "PalbeCall", "PalbeCallCore", "PalbeMessaging", "PalbeMediaFiles", "PalbeOpus", "PalbeVP8",
+      "PalbeTestKit", "CPalbeLinux",
     ]),
 ]
 

@@ -38,6 +38,16 @@ private func callKey(_ arguments: ParsedArguments) throws(ArgumentError) -> [UIn
   return key
 }
 
+/// `palbe-call demo`.
+func demo(_ arguments: ParsedArguments) async throws -> Int32 {
+  var options = DemoOptions()
+  options.seconds = try arguments.integer("--seconds", in: 3...600) ?? options.seconds
+  options.reportPath = arguments.string("--report")
+  options.sfuPath = arguments.string("--sfu")
+  options.setupRuns = try arguments.integer("--setups", in: 1...50) ?? options.setupRuns
+  return await Demo.run(options)
+}
+
 /// `palbe-call token`.
 func token(_ arguments: ParsedArguments) throws -> Int32 {
   var token = TestToken(

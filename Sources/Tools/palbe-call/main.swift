@@ -12,8 +12,9 @@ do {
       let signals = try SignalWatch()
       SignalWatch.ignoreBrokenPipes()
       exit(try await join(arguments, signals))
+    case "demo": exit(try await demo(arguments))
     case "token": exit(try token(arguments))
-    default: throw ArgumentError("'\(command)' is not built yet")
+    default: throw ArgumentError("unknown command '\(command)'")
     }
   }
 } catch {

@@ -1,6 +1,5 @@
 import Foundation
-import Glibc
-import PalbeUnits
+import PalbeEventLoop
 import Synchronization
 
 /// A real end-to-end encrypted call through our SFU, measured and judged: `palbe-call demo`.
@@ -18,6 +17,7 @@ public enum Demo {
       complain("palbe-call demo: \(error)")
       return 2
     }
+    SignalWatch.ignoreBrokenPipes()
     Interruption.watch()
     defer { Interruption.unwatch() }
     let progress = Progress.onStandardError()
@@ -53,7 +53,9 @@ public enum Demo {
       complain("palbe-call demo: FAILED, the run did not go to its end: \(trouble)")
     } else {
       let lines = DemoTable.lines(measured, checks: checks)
-      FileHandle.standardOutput.write(Data((lines.joined(separator: "\n") + "\n").utf8))
+      // Nobody may read it: that ends nothing.
+      try? FileHandle.standardOutput.write(
+        contentsOf: Data((lines.joined(separator: "\n") + "\n").utf8))
     }
     let report = DemoReport(measured, checks: checks)
     if let path = options.reportPath {
@@ -68,6 +70,6 @@ public enum Demo {
   }
 
   private static func complain(_ line: String) {
-    FileHandle.standardError.write(Data("\(line)\n".utf8))
+    try? FileHandle.standardError.write(contentsOf: Data("\(line)\n".utf8))
   }
 }

@@ -24,7 +24,9 @@ final class Progress: Sendable {
 
   /// On standard error.
   static func onStandardError() -> Progress {
-    Progress(isTerminal: isatty(2) == 1) { FileHandle.standardError.write(Data($0.utf8)) }
+    Progress(isTerminal: isatty(2) == 1) {
+      try? FileHandle.standardError.write(contentsOf: Data($0.utf8))
+    }
   }
 
   /// A new phase begins.
