@@ -191,7 +191,8 @@ let targets: [Target] = [
   tests(
     "PalbeCall",
     base + [
-      "PalbeMessaging", "PalbeCallCore", "PalbeFrameEncryption", "PalbeEventLoop", "PalbeWebServer",
+      "PalbeMessaging", "PalbeCallCore", "PalbeFrameEncryption", "PalbeEventLoop", "PalbeMediaFiles",
+      "PalbeWebServer",
       "PalbeSFUServer", "PalbeSFUCore", "PalbeCallLab", "PalbeTestKit",
     ]),
   tests(
