@@ -80,7 +80,7 @@ extension CallSession {
   mutating func checkTracks(at now: Instant) {
     let roundTrip = roundTrip ?? Self.assumedRoundTrip
     for track in tracks.values {
-      if track.kind == .video { takeVideoFrames(track, at: now) }
+      if let due = track.video.repairDeadline, due <= now { takeVideoFrames(track, at: now) }
       if let failures = track.failures.poll(at: now) {
         report(.decryptionFailing(identity: track.identity, kind: track.kind, failures: failures))
       }

@@ -67,6 +67,8 @@ public struct CallSession: ~Copyable, @unchecked Sendable {
   let startUnixNanoseconds: Int64
   let candidates: [ICECandidate]
   let senders: [MediaSender]
+  private let microphone: MediaSender?
+  private let camera: MediaSender?
   /// Reports are sent under it by a listener.
   let listenerSSRC: SSRC
 
@@ -147,6 +149,8 @@ public struct CallSession: ~Copyable, @unchecked Sendable {
     self.configuration = configuration
     self.candidates = candidates
     self.senders = senders
+    microphone = senders.first { $0.track == .microphone }
+    camera = senders.first { $0.track == .camera }
     listenerSSRC = SSRC(UInt32(truncatingIfNeeded: random.next()) | 1)
     start = now
     startUnixNanoseconds = unixNanoseconds
@@ -213,7 +217,7 @@ public struct CallSession: ~Copyable, @unchecked Sendable {
 
   func unixNanoseconds(at now: Instant) -> Int64 { startUnixNanoseconds &+ (now - start).nanoseconds }
 
-  func sender(_ track: LocalTrack) -> MediaSender? { senders.first { $0.track == track } }
+  func sender(_ track: LocalTrack) -> MediaSender? { track == .camera ? camera : microphone }
 
   mutating func report(_ event: CallEvent) {
     if events.count < Self.eventLimit { events.append(event) }

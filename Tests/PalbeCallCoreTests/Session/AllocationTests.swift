@@ -7,7 +7,7 @@ import Testing
   @Test("A frame is sealed, cut, protected and sent without an allocation")
   func sending() throws {
     let server = try ScriptedServer(encryption: .sframe)
-    try server.session.installKey(callKey.span, sending: .now, at: server.now)
+    try server.install(callKey)
     try server.bringUp()
     let frame = [UInt8](repeating: 0x11, count: 6_000)
     let packet = [UInt8](repeating: 0x78, count: 80)

@@ -8,14 +8,15 @@ import PalbeUnits
 import Testing
 
 @Suite struct ScriptedServerTests {
-  @Test("RFC 8842 §5: we are the DTLS client of a passive server and the server of an active one", arguments: [false, true])
+  @Test(
+    "RFC 8842 §5: we are client of a passive server, server of an active one",
+    arguments: [false, true])
   func roles(isActive: Bool) throws {
     let server = try ScriptedServer(isActive: isActive)
     try server.bringUp()
     #expect(server.isConnected)
     let frame = SyntheticFrame(isKeyFrame: true, number: 1, sentAt: server.now).video(byteCount: 3_000)
-    try server.session.send(frame.span, on: .camera, timestamp: RTPTimestamp(7), at: server.now)
-    server.settle()
+    try server.capture(frame, on: .camera, timestamp: 7)
     #expect(server.media.count == 3)
   }
 
@@ -40,7 +41,9 @@ import Testing
     #expect(message.id == 1 && message.type == "offer")
     let offer = try SessionDescription(parsing: message.sdp)
     try offer.validate(as: .offer)
-    #expect(offer.media.map(\.direction) == [.sendonly, .sendonly] + [MediaDirection](repeating: .recvonly, count: 6))
+    #expect(
+      offer.media.map(\.direction) == [.sendonly, .sendonly]
+        + [MediaDirection](repeating: .recvonly, count: 6))
     for (section, track) in zip(offer.media, request.addTrackRequests) {
       #expect(section.msids == [MediaStreamID(stream: "-", track: track.cid)])
       #expect(section.sources.count == 1)
@@ -51,7 +54,9 @@ import Testing
     #expect(offer.media[0].headerExtensionID(HeaderExtension.audioLevel) == nil)
   }
 
-  @Test("livekit-protocol.md §1.2: join must be the first message, and what is no message ends a session before it")
+  @Test(
+    "livekit-protocol.md §1.2: join must be the first message"
+  )
   func firstMessage() throws {
     let early = try ScriptedServer()
     early.send(.update(.with { $0.participants = [ScriptedServer.other()] }))
@@ -69,7 +74,9 @@ import Testing
     #expect(!server.events.contains { if case .disconnected = $0 { true } else { false } })
   }
 
-  @Test("RFC 8829 §5.8: an answer that does not fit the offer is a violation; one to an older offer is passed over")
+  @Test(
+    "RFC 8829 §5.8: an answer must fit the offer; one to an older offer is passed over"
+  )
   func answers() throws {
     let server = try ScriptedServer()
     server.send(.join(ScriptedServer.joinResponse(others: [])))
@@ -103,22 +110,26 @@ import Testing
         }))
     #expect(server.events.contains(.mutedByServer(.microphone, true)))
     #expect(
-      server.signals.contains { if case .mute(let mute) = $0 { mute.sid == "TR_mine" && mute.muted } else { false } })
+      server.signals.contains {
+        if case .mute(let mute) = $0 { mute.sid == "TR_mine" && mute.muted } else { false }
+      })
     let packet: [UInt8] = [0x78, 1, 2]
     #expect(throws: SendError.notPublished) {
-      try server.session.send(packet.span, on: .microphone, timestamp: RTPTimestamp(0), at: server.now)
+      try server.capture(packet, on: .microphone, timestamp: 0)
     }
   }
 
-  @Test("RFC 4585 §6.2.1: a NACK is answered with the same protected bytes, and not twice within half a round trip")
+  @Test(
+    "RFC 4585 §6.2.1: a NACK is answered with the same protected bytes, not too often"
+  )
   func repairs() throws {
     let server = try ScriptedServer()
     try server.bringUp()
     let frame = SyntheticFrame(isKeyFrame: true, number: 1, sentAt: server.now).video(byteCount: 3_000)
-    try server.session.send(frame.span, on: .camera, timestamp: RTPTimestamp(7), at: server.now)
-    server.settle()
+    try server.capture(frame, on: .camera, timestamp: 7)
     let first = server.protectedMedia
-    let header = try RTPHeader.parseProtected(first[1].span)
+    let packet = first[1]
+    let header = try RTPHeader.parseProtected(packet.span)
     let nack = GenericNACK(sender: SSRC(9), media: header.ssrc, sequenceNumbers: [header.sequenceNumber])
     server.send(packet: RTCPPacket.compound([.nack(nack)]))
     #expect(server.protectedMedia == first + [first[1]])
@@ -147,7 +158,9 @@ import Testing
     #expect(server.events.filter { $0 == .keyFrameRequested(.camera) }.count == 2)
   }
 
-  @Test("livekit-protocol.md §4 (5): a key frame is asked for once the transport is up, again until one comes, then no more")
+  @Test(
+    "livekit-protocol.md §4 (5): a key frame is asked for when the path is up, until one comes"
+  )
   func asksForKeyFrame() throws {
     let server = try ScriptedServer()
     try server.bringUp()
@@ -165,7 +178,8 @@ import Testing
     #expect(server.videoFrames.count == 1)
   }
 
-  @Test("A missing packet is asked for; when it never comes, pictures go on at the next key frame and not before")
+  @Test(
+    "A missing packet is asked for; if it never comes, a key frame goes on")
   func unrepairableLoss() throws {
     let server = try ScriptedServer()
     try server.bringUp()
@@ -196,7 +210,8 @@ import Testing
     let count = lost.count - 2
     var span = lost.mutableSpan
     _ = try RTX.wrap(
-      &span, count: count, payloadType: PayloadType(97), ssrc: SSRC(2_001), sequenceNumber: SequenceNumber(500))
+      &span, count: count, payloadType: PayloadType(97), ssrc: SSRC(2_001),
+      sequenceNumber: SequenceNumber(500))
     server.send(packet: lost)
     #expect(server.videoFrames.count == 3)
     server.send(packet: server.videoPacket(2, isKeyFrame: false))
@@ -224,7 +239,7 @@ import Testing
   @Test("e2ee.md §5.4: frames nobody sealed are not played, and the participant is named")
   func plainFramesOnSealedTrack() throws {
     let server = try ScriptedServer(encryption: .sframe)
-    try server.session.installKey(callKey.span, sending: .now, at: server.now)
+    try server.install(callKey)
     try server.bringUp(ScriptedServer.other(encryption: .custom))
     for number in UInt16(1)...30 {
       server.send(packet: server.audioPacket(number))
@@ -236,14 +251,16 @@ import Testing
     for case .trackSubscribed(let id, _, .audio, _) in server.events {
       #expect(server.session.pullAudio(id, at: server.now) == .idle)
     }
-    #expect(server.events.contains { if case .decryptionFailing("bob", .video, _) = $0 { true } else { false } })
-    #expect(server.events.contains { if case .decryptionFailing("bob", .audio, _) = $0 { true } else { false } })
+    #expect(
+      server.events.contains { if case .decryptionFailing("bob", .video, _) = $0 { true } else { false } })
+    #expect(
+      server.events.contains { if case .decryptionFailing("bob", .audio, _) = $0 { true } else { false } })
   }
 
   @Test("A track whose encryption is taken away in mid-call is no longer played")
   func encryptionTakenAway() throws {
     let server = try ScriptedServer(encryption: .sframe)
-    try server.session.installKey(callKey.span, sending: .now, at: server.now)
+    try server.install(callKey)
     try server.bringUp(ScriptedServer.other(encryption: .custom))
     server.send(packet: server.audioPacket(1))
     server.send(.update(.with { $0.participants = [ScriptedServer.other(version: 2)] }))
@@ -263,8 +280,7 @@ import Testing
     for number in UInt16(1)...50 {
       server.send(packet: server.audioPacket(number))
       let bytes = SyntheticFrame(number: UInt32(number), sentAt: server.now).audio(byteCount: 60)
-      try server.session.send(
-        bytes.span, on: .microphone, timestamp: RTPTimestamp(UInt32(number) * 960), at: server.now)
+      try server.capture(bytes, on: .microphone, timestamp: UInt32(number) * 960)
       server.advance(by: .milliseconds(20))
     }
     server.advance(by: .milliseconds(200))

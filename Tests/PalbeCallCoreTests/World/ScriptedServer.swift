@@ -32,6 +32,8 @@ final class ScriptedServer {
   private(set) var media: [[UInt8]] = []
   private(set) var control: [RTCPPacket] = []
   private(set) var protectedMedia: [[UInt8]] = []
+  /// How often a deadline was not met by meeting it: must stay zero.
+  private(set) var spins = 0
   private var lite: ICELiteAgent
   private let identity: DTLSIdentity
   private var dtls: DTLSEndpoint
@@ -157,10 +159,24 @@ final class ScriptedServer {
     }
   }
 
-  func send(_ message: LiveKit.SignalResponse.Message) { send(raw: LiveKit.SignalResponse(message).serialized()) }
+  func send(_ message: LiveKit.SignalResponse.Message) {
+    send(raw: LiveKit.SignalResponse(message).serialized())
+  }
 
   func send(raw bytes: [UInt8]) {
     session.handleSignal(bytes.span, at: now)
+    settle()
+  }
+
+  /// Installs a call key on the client.
+  func install(_ key: [UInt8]) throws {
+    try session.installKey(key.span, sending: .now, at: now)
+    settle()
+  }
+
+  /// Lets the client send a frame.
+  func capture(_ frame: [UInt8], on track: LocalTrack, timestamp: UInt32) throws(SendError) {
+    try session.send(frame.span, on: track, timestamp: RTPTimestamp(timestamp), at: now)
     settle()
   }
 
@@ -170,7 +186,8 @@ final class ScriptedServer {
     var span = bytes.mutableSpan
     guard
       let count = isRTCP(packet.span)
-        ? try? srtp?.protectRTCP(&span, count: packet.count) : try? srtp?.protectRTP(&span, count: packet.count)
+        ? try? srtp?.protectRTCP(&span, count: packet.count)
+        : try? srtp?.protectRTP(&span, count: packet.count)
     else { return }
     deliver(Array(bytes[..<count]))
   }
@@ -186,10 +203,13 @@ final class ScriptedServer {
     let end = now + delta
     while let deadline = session.nextDeadline, deadline <= end {
       now = max(now, deadline)
-      let before = now
       session.handleTimeout(at: now)
       settle()
-      if let next = session.nextDeadline, next <= before { now = before + .milliseconds(1) }
+      // A shell that obeys must not spin.
+      if let next = session.nextDeadline, next <= now {
+        spins += 1
+        now += .milliseconds(1)
+      }
     }
     now = max(now, end)
   }
@@ -223,12 +243,14 @@ final class ScriptedServer {
       }
     case .dtls:
       try? dtls.handle(datagram.span, at: now)
-      flush()
       if srtp == nil, dtls.state == .connected { secure() }
+      flush()
     case .rtp:
       protectedMedia.append(datagram)
       var span = bytes.mutableSpan
-      if let count = try? srtp?.unprotectRTP(&span, count: datagram.count) { media.append(Array(bytes[..<count])) }
+      if let count = try? srtp?.unprotectRTP(&span, count: datagram.count) {
+        media.append(Array(bytes[..<count]))
+      }
     case .rtcp:
       var span = bytes.mutableSpan
       guard let count = try? srtp?.unprotectRTCP(&span, count: datagram.count) else { return }
@@ -242,13 +264,14 @@ final class ScriptedServer {
   private func flush() { while let reply = dtls.pollTransmit() { deliver(reply) } }
 
   private func secure() {
-    guard let keys = try? dtls.exportKeyingMaterial(), let profile = SRTPProfile(rawValue: keys.profile) else {
+    guard let keys = try? dtls.exportKeyingMaterial(), let profile = SRTPProfile(rawValue: keys.profile)
+    else {
       return
     }
+    defer { settle() }
     srtp = try? SRTPSession(
       profile: profile, localMasterKey: keys.localKey.span, localMasterSalt: keys.localSalt.span,
       remoteMasterKey: keys.remoteKey.span, remoteMasterSalt: keys.remoteSalt.span)
-    settle()
   }
 
   var isConnected: Bool { events.contains(.connected) }
@@ -275,8 +298,10 @@ final class ScriptedServer {
   }
 
   /// A frame of one packet on the video track.
-  func videoPacket(_ sequence: UInt16, isKeyFrame: Bool, ssrc: UInt32 = 2_000, mid: String? = nil) -> [UInt8] {
-    let frame: [UInt8] = [isKeyFrame ? 0x10 : 0x11] + [UInt8](repeating: UInt8(truncatingIfNeeded: sequence), count: 40)
+  func videoPacket(_ sequence: UInt16, isKeyFrame: Bool, ssrc: UInt32 = 2_000, mid: String? = nil) -> [UInt8]
+  {
+    let frame: [UInt8] =
+      [isKeyFrame ? 0x10 : 0x11] + [UInt8](repeating: UInt8(truncatingIfNeeded: sequence), count: 40)
     return packet(
       ssrc: ssrc, type: 96, sequence: sequence, timestamp: UInt32(sequence) * 3_000, marker: true, mid: mid,
       payload: [0x10] + frame)
