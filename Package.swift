@@ -128,7 +128,7 @@ let targets: [Target] = [
 
   // Tools
   tool("palbe-sfu", "PalbeSFUServer", extra: ["PalbeUnits", "PalbeCommandLine", "PalbeEventLoop"]),
-  tool("palbe-call", "PalbeCallLab", extra: ["PalbeCommandLine"]),
+  tool("palbe-call", "PalbeCallLab", extra: ["PalbeCommandLine", "PalbeEventLoop", "PalbeWire"]),
   tool(
     "palbe-bench", "PalbeFrameEncryption", path: "bench/palbe-bench",
     extra: base + ["PalbeCommandLine", "PalbeCrypto", "CPalbeOpenSSL", "CPalbeMallocCounter"]),
@@ -157,7 +157,8 @@ let targets: [Target] = [
   tests(
     "PalbeMLS", base + ["PalbeCrypto", "PalbeMLSMessages", "PalbeTestKit"], exclude: ["Golden"]),
   tests(
-    "PalbeFrameEncryption", base + ["PalbeCrypto", "PalbeTestKit", "CPalbeMallocCounter"], exclude: ["Golden"]),
+    "PalbeFrameEncryption", base + ["PalbeCrypto", "PalbeTestKit", "CPalbeMallocCounter"], exclude: ["Golden"]
+  ),
   tests("PalbeOpus", base + ["PalbeTestKit", "CPalbeMallocCounter"]),
   tests("PalbeVP8", base + ["PalbeTestKit", "CPalbeMallocCounter"]),
   tests(
@@ -182,15 +183,22 @@ let targets: [Target] = [
     "PalbeSFUServer",
     base + [
       "PalbeCrypto", "PalbeProtobuf", "PalbeDTLS", "PalbeRTP", "PalbeSDP", "PalbeLiveKit", "PalbeSFUCore",
-      "PalbeCallCore", "PalbeFrameEncryption", "PalbeEventLoop", "PalbeWebServer", "PalbeTestKit", "CPalbeLinux", "CPalbeZlib",
+      "PalbeCallCore", "PalbeFrameEncryption", "PalbeEventLoop", "PalbeWebServer", "PalbeTestKit",
+      "CPalbeLinux", "CPalbeZlib",
       "CPalbeMallocCounter",
     ]),
   tests("PalbeMessaging", ["PalbeTestKit"]),
-  tests("PalbeCall", base + ["PalbeMessaging", "PalbeTestKit"]),
+  tests(
+    "PalbeCall",
+    base + [
+      "PalbeMessaging", "PalbeCallCore", "PalbeFrameEncryption", "PalbeEventLoop", "PalbeWebServer",
+      "PalbeSFUServer", "PalbeSFUCore", "PalbeCallLab", "PalbeTestKit",
+    ]),
   tests(
     "PalbeCallLab",
     base + [
-      "PalbeCall", "PalbeMessaging", "PalbeMediaFiles", "PalbeOpus", "PalbeVP8", "PalbeTestKit", "CPalbeLinux",
+      "PalbeCall", "PalbeCallCore", "PalbeMessaging", "PalbeMediaFiles", "PalbeOpus", "PalbeVP8",
+      "PalbeTestKit", "CPalbeLinux",
     ]),
 ]
 

@@ -43,6 +43,29 @@ struct ForwardingTests {
     #expect(bob.refused == 0)
   }
 
+  @Test("livekit#4599: a subscriber with other payload types and ids gets its own")
+  func renumbered() throws {
+    let world = try World()
+    let alice = try world.client("alice")
+    alice.tracks = [world.track("mic", .audio), world.track("cam", .video)]
+    world.join(alice)
+    let bob = try world.client("bob")
+    bob.opusPayloadType = 109
+    bob.vp8PayloadType = 120
+    bob.audioLevelID = 14
+    world.join(bob)
+    #expect(world.connect(alice) && world.connect(bob))
+    #expect(bob.answer?.media[0].formats == ["109"])
+    #expect(bob.answer?.media[1].formats == ["120", "97"])
+    world.send([try alice.media(0, payload: [1, 2, 3])], from: alice)
+    try Self.send(1, from: alice, track: 1, in: world)
+    world.run(for: .milliseconds(50))
+    let audio = try #require(bob.packets(payloadType: 109).first)
+    let level = audio.header.extensionRange(id: 14, in: audio.bytes.span)
+    #expect(level?.count == 1)
+    #expect(bob.packets(payloadType: 120).count == 2)
+  }
+
   @Test(
     "Video starts with a key frame; behind the descriptor every payload is byte-equal, numbers have no gap")
   func video() throws {
@@ -66,6 +89,26 @@ struct ForwardingTests {
     let first = try VP8PayloadDescriptor.parse(packets[0].payload.span)
     let isKeyFrame = first.isKeyFrame(in: packets[0].payload.span)
     #expect(isKeyFrame)
+  }
+
+  @Test("Acceptance: over links of 10 ms a joining subscriber has its first key frame within 150 ms")
+  func setUp() throws {
+    let world = try World()
+    let alice = try world.client("alice")
+    alice.tracks = [world.track("mic", .audio), world.track("cam", .video)]
+    world.join(alice)
+    try #require(world.connect(alice))
+    let bob = try world.client("bob")
+    let start = world.now
+    world.join(bob)
+    var answered = 0
+    while bob.packets(payloadType: 96).isEmpty, world.now - start < .seconds(2) {
+      let isKeyFrame = alice.keyFrameRequests > answered
+      answered = alice.keyFrameRequests
+      world.send(try alice.videoFrame(1, isKeyFrame: isKeyFrame), from: alice)
+      world.run(for: .milliseconds(5))
+    }
+    #expect(world.now - start <= .milliseconds(150), "\((world.now - start).inMilliseconds) ms")
   }
 
   @Test(

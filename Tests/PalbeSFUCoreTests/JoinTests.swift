@@ -253,4 +253,31 @@ struct JoinTests {
     #expect(bob.leaves.map(\.reason) == [.serverShutdown])
     #expect(alice.isClosed && bob.isClosed)
   }
+
+  @Test("bigbluebutton#24727: offers back to back are answered in order, each with its own id")
+  func backToBack() throws {
+    let world = try World()
+    let alice = try world.client("alice")
+    world.join(alice)
+    for id in [UInt32(4), 5, 6] {
+      var offer = alice.offerMessage()
+      offer.id = id
+      world.signal(.offer(offer), from: alice)
+    }
+    #expect(alice.answers.map(\.id) == [0, 4, 5, 6])
+    let versions = try alice.answers.map { try SessionDescription(parsing: $0.sdp).origin.version }
+    #expect(versions == [1, 2, 3, 4])
+  }
+
+  @Test("client-sdk-js#1429: who joins later sees only what is still published")
+  func lateJoiner() throws {
+    let world = try World()
+    let (alice, _) = try call(world)
+    alice.retiredCids = ["cam"]
+    world.signal(.offer(alice.offerMessage()), from: alice)
+    let carol = try world.client("carol")
+    world.join(carol)
+    let tracks = carol.join?.otherParticipants.first { $0.identity == "alice" }?.tracks
+    #expect(tracks?.map(\.name) == ["mic"])
+  }
 }

@@ -50,6 +50,10 @@ final class ScriptedClient {
   var tracks: [ScriptedTrack] = []
   var audioSections = 1
   var videoSections = 1
+  /// As Firefox numbers them, the payload types and ids differ from client to client.
+  var opusPayloadType: UInt8 = 111
+  var vp8PayloadType: UInt8 = 96
+  var audioLevelID: UInt8 = 1
   /// With `nack` and a retransmission codec, as video has it.
   var offersRTX = true
   /// Publishing sections come after the receiving ones; once given, a mid stays.
@@ -106,10 +110,10 @@ final class ScriptedClient {
       HeaderExtension(id: 4, uri: HeaderExtension.mid),
     ]
     if kind == .audio {
-      section.headerExtensions.append(HeaderExtension(id: 1, uri: HeaderExtension.audioLevel))
+      section.headerExtensions.append(HeaderExtension(id: audioLevelID, uri: HeaderExtension.audioLevel))
       section.codecs = [
         RTPCodec(
-          111, "opus", clockRate: 48_000, channels: 2, parameters: "minptime=10;useinbandfec=1",
+          opusPayloadType, "opus", clockRate: 48_000, channels: 2, parameters: "minptime=10;useinbandfec=1",
           feedback: ["transport-cc"]), RTPCodec(0, "PCMU", clockRate: 8_000),
       ]
     } else {
@@ -120,9 +124,9 @@ final class ScriptedClient {
       section.codecs =
         [
           RTPCodec(
-            96, "VP8", clockRate: 90_000,
+            vp8PayloadType, "VP8", clockRate: 90_000,
             feedback: ["goog-remb", "transport-cc", "ccm fir", "nack", "nack pli"])
-        ] + (offersRTX ? [RTPCodec(97, "rtx", clockRate: 90_000, parameters: "apt=96")] : [])
+        ] + (offersRTX ? [RTPCodec(97, "rtx", clockRate: 90_000, parameters: "apt=\(vp8PayloadType)")] : [])
     }
     return section
   }

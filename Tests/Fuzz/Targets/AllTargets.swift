@@ -27,10 +27,12 @@ extension FuzzTarget {
     .srtpUnprotect,
     .stun,
     .transportFeedback,
+    .upgradeResponse,
     .vp8Assembler,
     .vp8Descriptor,
     .vp8Frame,
     .wav,
+    .webSocketFrames,
     .y4m,
   ]
 }

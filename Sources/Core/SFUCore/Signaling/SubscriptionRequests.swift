@@ -26,13 +26,22 @@ extension SignalPlane {
         let downTrack = participant.downlink.subscription(to: track)
       else { continue }
       if downTrack.isDisabled != request.disabled { downTrack.isDisabled = request.disabled }
-      switch request.quality {
-      case .low: downTrack.wantedRank = 0
-      case .medium: downTrack.wantedRank = 1
-      default: downTrack.wantedRank = .max
-      }
+      downTrack.wantedRank = wantedRank(request, of: track)
       track.wantKeyFrame(for: downTrack, at: now)
     }
+  }
+
+  /// The layer that a subscriber's settings ask for: by its size where that is told, else by its quality.
+  private func wantedRank(_ request: LiveKit.UpdateTrackSettings, of track: PublishedTrack) -> Int {
+    guard request.width > 0 else {
+      switch request.quality {
+      case .low: return 0
+      case .medium: return 1
+      default: return .max
+      }
+    }
+    let enough = track.info.layers.filter { $0.width >= request.width && $0.height >= request.height }
+    return enough.map { Int($0.quality.rawValue) }.min() ?? .max
   }
 
   func updateMetadata(_ request: LiveKit.UpdateParticipantMetadata, of participant: Participant) {

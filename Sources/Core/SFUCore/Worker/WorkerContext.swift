@@ -22,8 +22,15 @@ final class WorkerContext {
     self.random = random
   }
 
-  /// Makes the worker look at its timers at `instant` at the latest.
-  func wake(at instant: Instant) { nextDeadline = min(nextDeadline, instant) }
+  /// Timers run on this grid: a round looks at every participant, so it must not be one per participant.
+  private static let grid: Int64 = 2_000_000
+
+  /// Makes the worker look at its timers at `instant`, or up to 2 ms later.
+  func wake(at instant: Instant) {
+    guard instant < nextDeadline else { return }
+    let late = instant.nanoseconds % Self.grid
+    nextDeadline = late == 0 ? instant : instant + TimeDelta(nanoseconds: Self.grid - late)
+  }
 
   /// Begins a round over all timers, in which each says anew when it is due.
   func restartDeadlines() { nextDeadline = .distantFuture }

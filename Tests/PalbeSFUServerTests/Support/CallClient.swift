@@ -1,0 +1,134 @@
+import PalbeCallCore
+import PalbeDTLS
+import PalbeEventLoop
+import PalbeFrameEncryption
+import PalbeRTP
+import PalbeUnits
+import PalbeWebServer
+import PalbeWire
+import Synchronization
+
+@testable import PalbeSFUServer
+
+/// A participant with media: the real client core over a real UDP socket, driven by the test's thread.
+final class CallClient {
+  /// How its signaling reaches the server.
+  struct Signaling {
+    var send: ([UInt8]) -> Void
+    /// What came since the last call.
+    var receive: () -> [[UInt8]]
+    var end: () -> Void
+  }
+
+  private var session: CallSession
+  private let socket: UDPSocket
+  private var incoming = ReceiveBatch()
+  private var packet = [UInt8](repeating: 0, count: 1_500)
+  private let signaling: Signaling
+  private(set) var events: [CallEvent] = []
+  private(set) var frames: [ReceivedVideoFrame] = []
+  private(set) var audio: [[UInt8]] = []
+
+  /// - Parameter connect: opens the signaling with the session's join request.
+  init(
+    room: String, identity: String, isolation: isolated (any Actor)? = #isolation,
+    connect: ([UInt8]) async throws -> Signaling
+  ) async throws {
+    var random = SystemRandom.source()
+    let now = MonotonicClock.now()
+    let unixNanoseconds = WallClock.unixNanoseconds()
+    socket = try UDPSocket(binding: SocketAddress(ipv4: 127, 0, 0, 1, port: 0))
+    let configuration = CallConfiguration(
+      room: room, identity: identity, publishes: [.microphone, .camera], encryption: .none)
+    session = try CallSession(
+      configuration: configuration,
+      identity: try DTLSIdentity(nowUnix: unixNanoseconds / 1_000_000_000, using: &random),
+      localAddresses: [socket.localAddress], keys: CallKeyLedger(), random: random, now: now,
+      unixNanoseconds: unixNanoseconds)
+    signaling = try await connect(session.joinRequest)
+  }
+
+  /// Over a real WebSocket.
+  static func join(
+    _ server: SFUServer, room: String, identity: String, isolation: isolated (any Actor)? = #isolation
+  ) async throws -> CallClient {
+    try await CallClient(room: room, identity: identity) { request in
+      let received = Received()
+      let token = Tokens.join(room: room, identity: identity)
+      let item = Base64.encode(request, alphabet: .url)
+      let web = try await WebSocketClient.connect(
+        to: server.url + "/rtc/v1?access_token=\(token)&join_request=\(item)", handler: received)
+      return Signaling(
+        send: { web.send(binary: $0) }, receive: { received.take() }, end: { web.disconnect() })
+    }
+  }
+
+  private final class Received: WebSocketHandler {
+    private let messages = Mutex<[[UInt8]]>([])
+
+    func opened() {}
+    func received(binary: [UInt8]) { messages.withLock { $0.append(binary) } }
+    func received(text: String) {}
+    func closed(_ closure: WebSocketClosure) {}
+
+    func take() -> [[UInt8]] {
+      messages.withLock { messages in
+        defer { messages = [] }
+        return messages
+      }
+    }
+  }
+
+  var isConnected: Bool { events.contains(.connected) }
+  var statistics: CallStatistics { session.statistics }
+
+  /// Handles what has come and sends what is due.
+  func turn() throws {
+    let now = MonotonicClock.now()
+    for message in signaling.receive() { session.handleSignal(message.span, at: now) }
+    for index in 0..<(try socket.receive(into: &incoming)) {
+      Self.deliver(index, of: &incoming, to: &session, at: now)
+    }
+    if let deadline = session.nextDeadline, deadline <= now { session.handleTimeout(at: now) }
+    drain(at: now)
+  }
+
+  private static func deliver(
+    _ index: Int, of batch: inout ReceiveBatch, to session: inout CallSession, at now: Instant
+  ) {
+    let count = batch.byteCount(index)
+    let source = batch.source(index)
+    var slot = batch.slot(index)
+    session.receive(&slot, count: count, from: source, at: now)
+  }
+
+  private func drain(at now: Instant) {
+    while let message = session.pollSignal() { signaling.send(message) }
+    while true {
+      var buffer = packet.mutableSpan
+      guard let transmit = session.pollTransmit(into: &buffer, at: now) else { break }
+      socket.send(packet.span.extracting(0..<transmit.count), to: transmit.destination)
+    }
+    while let frame = session.pollVideoFrame(at: now) { frames.append(frame) }
+    while let event = session.pollEvent() { events.append(event) }
+  }
+
+  /// Sends one encoded frame, or nothing while that is not possible.
+  func send(_ frame: [UInt8], on track: LocalTrack, timestamp: UInt32) {
+    let now = MonotonicClock.now()
+    try? session.send(frame.span, on: track, timestamp: RTPTimestamp(timestamp), at: now)
+    drain(at: now)
+  }
+
+  /// Takes 20 ms of every remote audio track.
+  func pullAudio() {
+    let now = MonotonicClock.now()
+    for case .trackSubscribed(let id, _, .audio, _) in events {
+      if case .packet(let bytes) = session.pullAudio(id, at: now) { audio.append(bytes) }
+    }
+    drain(at: now)
+  }
+
+  /// Ends as a crashed program does, from the network's point of view.
+  func vanish() { signaling.end() }
+}
