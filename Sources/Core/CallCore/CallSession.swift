@@ -46,8 +46,8 @@ public struct CallSession: ~Copyable, @unchecked Sendable {
   }
 
   /// What a packet of that SSRC is.
-  struct Route: Hashable, Sendable {
-    var track: Int
+  struct Route {
+    var track: RemoteTrack
     var isRepair: Bool
   }
 
@@ -82,7 +82,8 @@ public struct CallSession: ~Copyable, @unchecked Sendable {
 
   /// What the last answer sends us, by mid.
   var receiving: [String: ReceivingParameters] = [:]
-  var tracks: [Int: RemoteTrack] = [:]
+  /// In the order of their numbers.
+  var tracks: [RemoteTrack] = []
   var routes: [SSRC: Route] = [:]
   var nextTrack = 0
   var endedTracks: [RemoteTrackStatistics] = []
@@ -198,7 +199,7 @@ public struct CallSession: ~Copyable, @unchecked Sendable {
       result.sealedFrames = frames.sealedFrames
       result.keyEpochs = frames.keyEpochs
     }
-    result.remoteTracks = endedTracks + tracks.sorted { $0.key < $1.key }.map(\.value.statistics)
+    result.remoteTracks = endedTracks + tracks.map(\.statistics)
     return result
   }
 
