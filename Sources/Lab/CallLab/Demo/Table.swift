@@ -10,8 +10,8 @@ enum DemoTable {
     lines += ["", "Checks"]
     for check in checks {
       let mark = check.holds ? "ok    " : "FAILED"
-      let detail = check.detail.isEmpty ? "" : "  " + check.detail
-      lines.append("  \(mark) \(pad(check.name, names))\(detail)")
+      let name = check.detail.isEmpty ? check.name : pad(check.name, names) + "  " + check.detail
+      lines.append("  \(mark) \(name)")
     }
     let failed = checks.filter { !$0.holds }.map(\.name)
     lines.append("")
