@@ -173,7 +173,7 @@ let targets: [Target] = [
     base + [
       "PalbeCrypto", "PalbeProtobuf", "PalbeRTP", "PalbeSDP", "PalbeSRTP", "PalbeICE", "PalbeDTLS",
       "PalbeLiveKit",
-      "PalbeFrameEncryption", "PalbeSFUCore", "PalbeTestKit", "PalbeNetSim",
+      "PalbeFrameEncryption", "PalbeSFUCore", "PalbeTestKit", "PalbeNetSim", "CPalbeMallocCounter",
     ]),
   tests("PalbeEventLoop", base + ["PalbeTestKit", "CPalbeLinux", "CPalbeMallocCounter"]),
   tests("PalbeWebServer", base + ["PalbeTestKit", "CPalbeLinux", "CPalbeWebSockets"]),
@@ -191,7 +191,8 @@ let targets: [Target] = [
   tests(
     "PalbeCall",
     base + [
-      "PalbeMessaging", "PalbeCallCore", "PalbeFrameEncryption", "PalbeEventLoop", "PalbeWebServer",
+      "PalbeMessaging", "PalbeCallCore", "PalbeFrameEncryption", "PalbeEventLoop", "PalbeMediaFiles",
+      "PalbeWebServer",
       "PalbeSFUServer", "PalbeSFUCore", "PalbeCallLab", "PalbeTestKit",
     ]),
   tests(

@@ -34,7 +34,7 @@ extension CallSession {
     switch packet {
     case .senderReport(let report):
       if let route = routes[report.ssrc], !route.isRepair {
-        tracks[route.track]?.stream?.received(report, at: now)
+        route.track.stream?.received(report, at: now)
       }
       handle(report.blocks, at: now)
     case .receiverReport(let report): handle(report.blocks, at: now)
@@ -79,8 +79,8 @@ extension CallSession {
   /// Missing packets, key frames, and frames that cannot be opened.
   mutating func checkTracks(at now: Instant) {
     let roundTrip = roundTrip ?? Self.assumedRoundTrip
-    for track in tracks.values {
-      if track.kind == .video { takeVideoFrames(track, at: now) }
+    for track in tracks {
+      if let due = track.video.repairDeadline, due <= now { takeVideoFrames(track, at: now) }
       if let failures = track.failures.poll(at: now) {
         report(.decryptionFailing(identity: track.identity, kind: track.kind, failures: failures))
       }
@@ -98,7 +98,7 @@ extension CallSession {
 
   mutating func sendFeedback(at now: Instant) {
     guard let due = feedback.nextDeadline, due <= now, phase == .connected else { return }
-    let media = routes.keys.first ?? SSRC(0)
+    let media = tracks.lazy.compactMap(\.ssrc).first ?? SSRC(0)
     while let packet = feedback.poll(at: now, sender: controlSSRC, media: media) { send(control: packet) }
   }
 
@@ -111,7 +111,7 @@ extension CallSession {
 
   private func reports(at now: Instant) -> [[UInt8]] {
     let time = NTPTime(unixNanoseconds: unixNanoseconds(at: now))
-    var blocks = tracks.values.compactMap { $0.stream?.report(at: now) }
+    var blocks = tracks.compactMap { $0.stream?.report(at: now) }
     var packets: [[UInt8]] = []
     for sender in senders {
       let count = min(blocks.count, Self.blockLimit)

@@ -33,7 +33,7 @@ extension CallSession {
   /// What to play next of a remote audio track. Call it whenever less than 20 ms is left to play: a packet
   /// usually holds 20 ms, and the decoder tells when it holds more or less.
   public mutating func pullAudio(_ track: RemoteTrackID, at now: Instant) -> AudioPull {
-    guard let track = tracks[track.rawValue], track.kind == .audio else { return .idle }
+    guard let track = self.track(track), track.kind == .audio else { return .idle }
     return track.audio.pull(at: now)
   }
 
@@ -51,7 +51,8 @@ extension CallSession {
     else { return }
     let values = Self.extensionIDs.read(header, in: datagram.span.extracting(0..<size))
     if let number = values.transportSequenceNumber { feedback.record(transportSequence: number, at: now) }
-    guard let route = route(header, mid: values.mid), let track = tracks[route.track] else { return }
+    guard let route = route(header, mid: values.mid) else { return }
+    let track = route.track
     if route.isRepair {
       guard let ssrc = track.ssrc, header.payloadType == track.parameters.repairPayloadType,
         let unwrapped = try? RTX.unwrap(
@@ -152,7 +153,7 @@ extension CallSession {
       guard videoFrames.count < Self.videoFrameLimit else {
         // Nobody takes them: what comes next needs a key frame.
         videoFrames.removeAll()
-        for track in tracks.values where track.kind == .video { track.video.giveUp() }
+        for track in tracks where track.kind == .video { track.video.giveUp() }
         return
       }
       videoFrames.append(
@@ -164,7 +165,7 @@ extension CallSession {
   /// Frames whose key has come, before any later one.
   mutating func takeReleased(at now: Instant) {
     while let frame = keys?.pollReleased(at: now) {
-      guard let mark = waiting.take(frame.tag), let track = tracks[mark.track.rawValue] else { continue }
+      guard let mark = waiting.take(frame.tag), let track = track(mark.track) else { continue }
       switch track.kind {
       case .audio:
         // As it arrived: that its key was late is no jitter.
@@ -179,7 +180,7 @@ extension CallSession {
     keys?.handleTimeout(at: now)
     while keys?.pollEvent() != nil {}
     for mark in waiting.expire(at: now) {
-      guard let track = tracks[mark.track.rawValue] else { continue }
+      guard let track = track(mark.track) else { continue }
       track.framesWithoutKey += 1
       fail(track)
     }

@@ -8,8 +8,8 @@ extension CallSession {
   ///
   /// - Parameters:
   ///   - frame: one VP8 frame, or one Opus packet; at most 1 MiB.
-  ///   - timestamp: when it was sampled, on the 90 kHz (VP8) or 48 kHz (Opus) clock. It goes on by wall time, also while
-  ///     muted.
+  ///   - timestamp: when it was sampled, on the 90 kHz (VP8) or 48 kHz (Opus) clock. It goes on by wall time,
+  ///     also while muted.
   public mutating func send(
     _ frame: Span<UInt8>, on track: LocalTrack, timestamp: RTPTimestamp, at now: Instant
   ) throws(SendError) {

@@ -13,12 +13,12 @@ extension CallSession {
     consider(transport.nextDeadline)
     consider(keyDeadline)
     consider(waiting.nextDeadline)
-    for track in tracks.values { consider(track.failures.nextDeadline) }
+    for track in tracks { consider(track.failures.nextDeadline) }
     guard phase == .connected else { return deadline == .distantFuture ? nil : deadline }
     consider(nextReport)
     consider(feedback.nextDeadline)
     for sender in senders { consider(sender.throttle.nextDeadline) }
-    for track in tracks.values {
+    for track in tracks {
       consider(track.stream?.nextDeadline ?? nil)
       // Nobody can be asked before the stream is known.
       if track.kind == .video, track.ssrc != nil { consider(track.video.nextDeadline) }

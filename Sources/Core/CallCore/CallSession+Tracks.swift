@@ -7,17 +7,21 @@ import PalbeUnits
 extension CallSession {
   /// Compares the last answer and the roster with the tracks that are received.
   mutating func bindTracks(at now: Instant) {
-    for (id, track) in tracks where !isCurrent(track) { drop(id, track) }
-    for (mid, parameters) in receiving {
-      guard !tracks.values.contains(where: { $0.mid == mid }), let named = roster.track(parameters.sid) else {
+    for track in tracks where !isCurrent(track) { drop(track) }
+    // In the order of the sections, so that a run replays from its seed.
+    for section in negotiation.sections {
+      let mid = section.mid
+      guard let parameters = receiving[mid], !tracks.contains(where: { $0.mid == mid }),
+        let named = roster.track(parameters.sid)
+      else {
         continue
       }
       add(mid, parameters, identity: named.identity, info: named.info)
     }
     routes = [:]
-    for (id, track) in tracks {
-      if let ssrc = track.ssrc { routes[ssrc] = Route(track: id, isRepair: false) }
-      if let ssrc = track.parameters.repairSSRC { routes[ssrc] = Route(track: id, isRepair: true) }
+    for track in tracks {
+      if let ssrc = track.ssrc { routes[ssrc] = Route(track: track, isRepair: false) }
+      if let ssrc = track.parameters.repairSSRC { routes[ssrc] = Route(track: track, isRepair: true) }
     }
   }
 
@@ -41,7 +45,7 @@ extension CallSession {
       configuration: configuration)
     // Nothing is decoded of a track that is refused, so nobody is asked for anything.
     if kind == .audio || track.protection == .refused { track.video.asker.got() }
-    tracks[id.rawValue] = track
+    tracks.append(track)
   }
 
   /// A track that ought to be sealed and is not must not be played, nor one that we cannot open.
@@ -58,8 +62,8 @@ extension CallSession {
     }
   }
 
-  private mutating func drop(_ id: Int, _ track: RemoteTrack) {
-    tracks[id] = nil
+  private mutating func drop(_ track: RemoteTrack) {
+    tracks.removeAll { $0 === track }
     videoFrames.removeAll { $0.track == track.id }
     guard track.isAnnounced else { return }
     if endedTracks.count == Self.endedTrackLimit { endedTracks.removeFirst() }
@@ -67,16 +71,19 @@ extension CallSession {
     report(.trackUnsubscribed(track.id))
   }
 
+  /// The track of that number, while it lasts.
+  func track(_ id: RemoteTrackID) -> RemoteTrack? { tracks.first { $0.id == id } }
+
   /// Whose packet this is: by its SSRC, or by the MID it carries when the answer did not name the SSRC.
   mutating func route(_ header: RTPHeader, mid: ShortText?) -> Route? {
     if let route = routes[header.ssrc] { return route }
     guard let mid = mid?.text,
-      let (id, track) = tracks.first(where: { $0.value.mid == mid }),
+      let track = tracks.first(where: { $0.mid == mid }),
       header.payloadType == track.parameters.payloadType
     else { return nil }
     if let old = track.ssrc { routes[old] = nil }
     track.receive(header.ssrc)
-    let route = Route(track: id, isRepair: false)
+    let route = Route(track: track, isRepair: false)
     routes[header.ssrc] = route
     return route
   }

@@ -46,8 +46,8 @@ public struct CallSession: ~Copyable, @unchecked Sendable {
   }
 
   /// What a packet of that SSRC is.
-  struct Route: Hashable, Sendable {
-    var track: Int
+  struct Route {
+    var track: RemoteTrack
     var isRepair: Bool
   }
 
@@ -67,6 +67,8 @@ public struct CallSession: ~Copyable, @unchecked Sendable {
   let startUnixNanoseconds: Int64
   let candidates: [ICECandidate]
   let senders: [MediaSender]
+  private let microphone: MediaSender?
+  private let camera: MediaSender?
   /// Reports are sent under it by a listener.
   let listenerSSRC: SSRC
 
@@ -80,7 +82,8 @@ public struct CallSession: ~Copyable, @unchecked Sendable {
 
   /// What the last answer sends us, by mid.
   var receiving: [String: ReceivingParameters] = [:]
-  var tracks: [Int: RemoteTrack] = [:]
+  /// In the order of their numbers.
+  var tracks: [RemoteTrack] = []
   var routes: [SSRC: Route] = [:]
   var nextTrack = 0
   var endedTracks: [RemoteTrackStatistics] = []
@@ -147,6 +150,8 @@ public struct CallSession: ~Copyable, @unchecked Sendable {
     self.configuration = configuration
     self.candidates = candidates
     self.senders = senders
+    microphone = senders.first { $0.track == .microphone }
+    camera = senders.first { $0.track == .camera }
     listenerSSRC = SSRC(UInt32(truncatingIfNeeded: random.next()) | 1)
     start = now
     startUnixNanoseconds = unixNanoseconds
@@ -194,7 +199,7 @@ public struct CallSession: ~Copyable, @unchecked Sendable {
       result.sealedFrames = frames.sealedFrames
       result.keyEpochs = frames.keyEpochs
     }
-    result.remoteTracks = endedTracks + tracks.sorted { $0.key < $1.key }.map(\.value.statistics)
+    result.remoteTracks = endedTracks + tracks.map(\.statistics)
     return result
   }
 
@@ -213,7 +218,7 @@ public struct CallSession: ~Copyable, @unchecked Sendable {
 
   func unixNanoseconds(at now: Instant) -> Int64 { startUnixNanoseconds &+ (now - start).nanoseconds }
 
-  func sender(_ track: LocalTrack) -> MediaSender? { senders.first { $0.track == track } }
+  func sender(_ track: LocalTrack) -> MediaSender? { track == .camera ? camera : microphone }
 
   mutating func report(_ event: CallEvent) {
     if events.count < Self.eventLimit { events.append(event) }

@@ -1,23 +1,34 @@
 import Foundation
+import Glibc
 import PalbeCommandLine
 import PalbeEventLoop
+
+/// Tells a misuse in one line.
+func refuse(_ error: any Error) -> Never {
+  FileHandle.standardError.write(Data("palbe-call: \(error)\n".utf8))
+  exit(2)
+}
+
+/// Runs a command and exits with its status.
+///
+/// The main thread waits meanwhile. An `await` at the top level would give it to Dispatch, which then keeps a thread that takes
+/// every signal, and a SIGINT would end the program instead of the call.
+func finish(_ command: @escaping @Sendable () async throws -> Int32) -> Never {
+  Task.detached {
+    do { exit(try await command()) } catch { refuse(error) }
+  }
+  while true { pause() }
+}
 
 do {
   switch try program.request(CommandLine.arguments.dropFirst()) {
   case .print(let text): print(text)
-  case .run(let command, let arguments):
-    switch command {
-    case "join":
-      // Before any other thread starts.
-      let signals = try SignalWatch()
-      SignalWatch.ignoreBrokenPipes()
-      exit(try await join(arguments, signals))
-    case "demo": exit(try await demo(arguments))
-    case "token": exit(try token(arguments))
-    default: throw ArgumentError("unknown command '\(command)'")
-    }
+  case .run("join", let arguments):
+    // Before any other thread starts.
+    let signals = try SignalWatch()
+    SignalWatch.ignoreBrokenPipes()
+    finish { try await join(arguments, signals) }
+  case .run("demo", let arguments): finish { try await demo(arguments) }
+  case .run(_, let arguments): exit(try token(arguments))
   }
-} catch {
-  FileHandle.standardError.write(Data("palbe-call: \(error)\n".utf8))
-  exit(2)
-}
+} catch { refuse(error) }

@@ -1,6 +1,8 @@
 extension FuzzTarget {
   /// Every target, by name.
   public static let all: [FuzzTarget] = [
+    .callDatagram,
+    .callSignal,
     .candidateJSON,
     .dtlsDatagram,
     .headerExtensions,

@@ -8,6 +8,7 @@ import Testing
   @Test("Acceptance: a participant with a wrong key opens nothing, and hears and sees nothing")
   func wrongKey() throws {
     let world = try World(seed: 31)
+    defer { #expect(world.spins == 0) }
     let ada = try world.join("ada", key: callKey)
     world.run(for: .milliseconds(500))
     let eve = try world.join("eve", publishes: [], key: nextKey)
@@ -32,6 +33,7 @@ import Testing
   @Test("e2ee.md §5.4: before the first key nothing leaves")
   func nothingBeforeTheKey() throws {
     let world = try World(seed: 32)
+    defer { #expect(world.spins == 0) }
     let ada = try world.join("ada")
     let bob = try world.join("bob", key: callKey)
     world.run(for: .seconds(2))
@@ -48,6 +50,7 @@ import Testing
   @Test("livekit-protocol.md §4 (25): with end-to-end encryption a track without it is never played")
   func plainTrackIsRefused() throws {
     let world = try World(seed: 33)
+    defer { #expect(world.spins == 0) }
     let mallory = try world.join("mallory", encryption: .none)
     let bob = try world.join("bob", key: callKey)
     world.run(for: .seconds(3))
@@ -66,6 +69,7 @@ import Testing
   @Test("Item 7: a call without end-to-end encryption works, and the SFU sees its frames")
   func plainCall() throws {
     let world = try World(seed: 34)
+    defer { #expect(world.spins == 0) }
     let ada = try world.join("ada", encryption: .none)
     let bob = try world.join("bob", encryption: .none)
     world.run(for: .seconds(3))

@@ -26,6 +26,7 @@ import Testing
     arguments: all)
   func callWithKeyChange(_ conditions: Conditions) throws {
     let world = try World(seed: conditions.seed, link: conditions.link)
+    defer { #expect(world.spins == 0) }
     let ada = try world.join("ada#1", key: callKey)
     let bob = try world.join("bob#1", key: callKey)
     let isUp = world.run(atMost: .seconds(10)) {
@@ -79,6 +80,7 @@ import Testing
   @Test("Item 7: a key that comes 300 ms late loses no frame, and what waited comes first")
   func lateKey() throws {
     let world = try World(seed: 21, link: Link(delay: .milliseconds(10)))
+    defer { #expect(world.spins == 0) }
     let ada = try world.join("ada", key: callKey)
     let bob = try world.join("bob", key: callKey)
     world.run(for: .seconds(2))
@@ -99,6 +101,7 @@ import Testing
   @Test("Item 7: a key that comes 2 s late costs the frames of that time, and pictures go on at a key frame")
   func veryLateKey() throws {
     let world = try World(seed: 22, link: Link(delay: .milliseconds(10)))
+    defer { #expect(world.spins == 0) }
     let ada = try world.join("ada", key: callKey)
     let bob = try world.join("bob", key: callKey)
     world.run(for: .seconds(2))

@@ -10,6 +10,7 @@ import Testing
   @Test("Item 7: mute stops the packets and is told; unmute begins at a key frame")
   func mute() throws {
     let world = try World(seed: 41)
+    defer { #expect(world.spins == 0) }
     let ada = try world.join("ada", key: callKey)
     let bob = try world.join("bob", key: callKey)
     world.run(for: .seconds(2))
@@ -40,6 +41,7 @@ import Testing
   @Test("Item 7: who leaves is gone for the others, and their tracks with them")
   func leave() throws {
     let world = try World(seed: 42)
+    defer { #expect(world.spins == 0) }
     let ada = try world.join("ada", key: callKey)
     let bob = try world.join("bob", key: callKey)
     world.run(for: .seconds(2))
@@ -63,6 +65,7 @@ import Testing
   @Test("RFC 7675: a path that is gone ends the session after 30 s")
   func connectionLost() throws {
     let world = try World(seed: 43)
+    defer { #expect(world.spins == 0) }
     let ada = try world.join("ada", key: callKey)
     world.run(for: .seconds(2))
     world.network.setLink(.cut, between: ada.address, and: world.server)
@@ -77,6 +80,7 @@ import Testing
   @Test("A path that never comes up ends the session, and so does a server that says nothing")
   func neverConnected() throws {
     let world = try World(seed: 44, link: .cut)
+    defer { #expect(world.spins == 0) }
     let ada = try world.join("ada", key: callKey)
     #expect(world.run(atMost: .seconds(30)) { ada.has(.disconnected(.connectionLost)) })
     world.isSignalingCut = true
@@ -87,6 +91,7 @@ import Testing
   @Test("Item 7: a room larger than expected gets its sections by another offer, and all are seen")
   func manyParticipants() throws {
     let world = try World(seed: 45)
+    defer { #expect(world.spins == 0) }
     var parties: [Party] = []
     for index in 0..<6 {
       parties.append(
@@ -114,6 +119,7 @@ import Testing
   @Test("livekit-protocol.md §1.5: pings go out, and their silence is noticed only where no media flows")
   func pings() throws {
     let world = try World(seed: 46)
+    defer { #expect(world.spins == 0) }
     let ada = try world.join("ada", key: callKey)
     world.run(for: .seconds(21))
     let pings = try ada.sentSignals.filter {
@@ -126,6 +132,7 @@ import Testing
   @Test("Key frames: requests are passed on, at most one in 300 ms")
   func keyFrameThrottle() throws {
     let world = try World(seed: 47)
+    defer { #expect(world.spins == 0) }
     let ada = try world.join("ada", key: callKey)
     world.run(for: .seconds(1))
     for index in 0..<4 {

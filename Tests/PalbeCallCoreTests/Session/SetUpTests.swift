@@ -11,6 +11,7 @@ let nextKey = [UInt8](100..<132)
   @Test("Acceptance: the second participant sees and hears the first, soon after it joined")
   func secondParticipantSeesTheFirst() throws {
     let world = try World(seed: 1)
+    defer { #expect(world.spins == 0) }
     let ada = try world.join("ada#phone", key: callKey)
     world.run(for: .seconds(1))
     #expect(ada.isConnected)

@@ -30,6 +30,8 @@ final class World {
   /// One way on the WebSocket, which loses nothing.
   var signalDelay = TimeDelta.milliseconds(2)
   var isSignalingCut = false
+  /// How often a deadline was not met by meeting it: must stay zero.
+  var spins = 0
   var uniqueness = Uniqueness()
   private var signals: [Signal] = []
   private var random: RandomSource
@@ -136,6 +138,7 @@ final class World {
       if let deadline = party.session.nextDeadline, deadline <= now {
         party.session.handleTimeout(at: now)
         drain(party)
+        if let next = party.session.nextDeadline, next <= now { spins += 1 }
       }
       if party.capturesVideo && party.nextVideo <= now || party.capturesAudio && party.nextAudio <= now {
         party.capture(at: now)

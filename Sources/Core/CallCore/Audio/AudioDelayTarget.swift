@@ -8,8 +8,10 @@ import PalbeUnits
 struct AudioDelayTarget: Sendable {
   static let step = TimeDelta.milliseconds(10)
   static let stepCount = 52
-  /// What is left of a packet's weight after the next one: about 500 packets (10 s) count.
-  static let remembered = 0.998
+  /// What is left of a packet's weight after the next one: about 330 packets (7 s) count.
+  static let remembered = 0.997
+  /// What the initial delay counts, in packets that were seen: it is forgotten after some 20 s.
+  static let initialWeight = 0.2
   /// The share of packets that shall be in time.
   static let share = 0.99
   /// How long the fastest packet counts, at least; at most twice that. Clocks drift.
@@ -34,7 +36,7 @@ struct AudioDelayTarget: Sendable {
     self.maximum = max(minimum, maximum)
     target = min(max(initial, minimum), self.maximum)
     weights = [Double](repeating: 0, count: Self.stepCount)
-    weights[Self.bucket(target - Self.step)] = 1
+    weights[Self.bucket(target - Self.step)] = Self.initialWeight
   }
 
   /// Takes note of a packet.

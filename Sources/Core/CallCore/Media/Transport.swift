@@ -7,7 +7,7 @@ import PalbeUnits
 
 /// The one path of a session: ICE finds it, DTLS keys it, SRTP protects what goes over it.
 ///
-///     idle ──answer──▶ connecting ──pair works──▶ handshake ──done, fingerprint right──▶ connected ──▶ failed
+///     idle ──answer──▶ connecting ──pair works, handshake done, fingerprint right──▶ connected ──▶ failed
 ///
 /// Nothing waits: checks start with the answer, the ClientHello leaves on the first pair that works.
 struct Transport: ~Copyable {

@@ -3,7 +3,7 @@ import PalbeUnits
 
 /// Offers and answers: we offer, the server answers, one offer at a time.
 ///
-///     settled ──needs sections──▶ offered(id) ──answer(id)──▶ settled, or the next offer if more is needed by then
+///     settled ──needs sections──▶ offered(id) ──answer(id)──▶ settled, or offered(id + 1) if more is needed
 struct Negotiation: Sendable {
   /// Sections a session has at most; a description of more would not be read.
   static let sectionLimit = 240

@@ -2,7 +2,7 @@ import PalbeUnits
 
 /// Asks a sender for a key frame until one comes, never twice within `interval`.
 ///
-///     want ──▶ due at once or `interval` after the last request ──poll──▶ asked, due again later ──got──▶ quiet
+///     want ──▶ due at once, or `interval` after the last request ──poll──▶ due again later ──got──▶ quiet
 struct KeyFrameAsker: Sendable {
   static let interval = TimeDelta.milliseconds(500)
 

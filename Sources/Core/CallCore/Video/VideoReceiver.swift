@@ -46,12 +46,10 @@ struct VideoReceiver: ~Copyable {
 
   /// Notes what is missing. True when it is given up: a key frame is then asked for.
   private mutating func isStuck(at now: Instant) -> Bool {
-    guard !assembler.needsKeyFrame else {
-      asker.want()
-      return false
-    }
-    guard let missing = assembler.missing else {
+    guard !assembler.needsKeyFrame, let missing = assembler.missing else {
+      if assembler.needsKeyFrame { asker.want() }
       gap = nil
+      isGivenUp = false
       return false
     }
     if gap?.sequence != missing { gap = (missing, now) }
@@ -66,11 +64,12 @@ struct VideoReceiver: ~Copyable {
     asker.want()
   }
 
-  /// When a missing packet is given up.
+  /// When a missing packet is given up. What was given up waits for a key frame, not for time.
+  var repairDeadline: Instant? { isGivenUp ? nil : gap.map { $0.since + repairTime } }
+
+  /// When there is something to ask for or to give up.
   var nextDeadline: Instant? {
-    // What was given up waits for a key frame, not for time.
-    guard let gap, !isGivenUp else { return asker.nextDeadline }
-    let deadline = gap.since + repairTime
-    return asker.nextDeadline.map { min($0, deadline) } ?? deadline
+    guard let repairDeadline else { return asker.nextDeadline }
+    return asker.nextDeadline.map { min($0, repairDeadline) } ?? repairDeadline
   }
 }
