@@ -39,8 +39,8 @@ enum FramesReport {
   }
 
   static let explanation = """
-    ours     time to seal or open one frame as a call does: find the key's context, number the frame, write or
-             read the header, authenticate source and clear bytes, keep the replay window, encrypt in place.
+    ours     time to seal or open one frame with a track's sealer or opener: number the frame, write or read the
+             header, authenticate source and clear bytes, keep the replay window, encrypt in place.
     limit    the least that OpenSSL can do it in on this machine: a context that already has its key does
              nonce, as much associated data, the bytes and the tag, in place, and nothing else.
     ratio    ours over limit, each the fastest of all slices, measured in turns in this run. 1.00 means that our
