@@ -66,7 +66,7 @@ import Testing
       bob.events.contains { if case .decryptionFailing("mallory", _, _) = $0.event { true } else { false } })
   }
 
-  @Test("Item 7: a call without end-to-end encryption works, and the SFU sees its frames")
+  @Test("Calls: a call without end-to-end encryption works, and the SFU sees its frames")
   func plainCall() throws {
     let world = try World(seed: 34)
     defer { #expect(world.spins == 0) }

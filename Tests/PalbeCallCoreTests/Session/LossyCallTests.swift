@@ -22,7 +22,7 @@ import Testing
   ]
 
   @Test(
-    "Item 7, e2ee.md §5.4: over loss, jitter and a key change frames come in order, none lost to keys",
+    "e2ee §5.4: over loss, jitter and a key change frames come in order, none lost to keys",
     arguments: all)
   func callWithKeyChange(_ conditions: Conditions) throws {
     let world = try World(seed: conditions.seed, link: conditions.link)
@@ -77,7 +77,7 @@ import Testing
     #expect(world.uniqueness.frameCount > 500)
   }
 
-  @Test("Item 7: a key that comes 300 ms late loses no frame, and what waited comes first")
+  @Test("Calls: a key that comes 300 ms late loses no frame, and what waited comes first")
   func lateKey() throws {
     let world = try World(seed: 21, link: Link(delay: .milliseconds(10)))
     defer { #expect(world.spins == 0) }
@@ -98,7 +98,7 @@ import Testing
     #expect(track.playedPackets + track.discardedPackets + 20 > track.openedFrames)
   }
 
-  @Test("Item 7: a key that comes 2 s late costs the frames of that time, and pictures go on at a key frame")
+  @Test("Calls: a key that comes 2 s late costs the frames of that time, and pictures go on at a key frame")
   func veryLateKey() throws {
     let world = try World(seed: 22, link: Link(delay: .milliseconds(10)))
     defer { #expect(world.spins == 0) }

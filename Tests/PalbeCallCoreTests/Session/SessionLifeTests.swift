@@ -7,7 +7,7 @@ import PalbeUnits
 import Testing
 
 @Suite struct SessionLifeTests {
-  @Test("Item 7: mute stops the packets and is told; unmute begins at a key frame")
+  @Test("Calls: mute stops the packets and is told; unmute begins at a key frame")
   func mute() throws {
     let world = try World(seed: 41)
     defer { #expect(world.spins == 0) }
@@ -38,7 +38,7 @@ import Testing
     #expect(bob.log("ada", .video)?.undecodable == 0)
   }
 
-  @Test("Item 7: who leaves is gone for the others, and their tracks with them")
+  @Test("Calls: who leaves is gone for the others, and their tracks with them")
   func leave() throws {
     let world = try World(seed: 42)
     defer { #expect(world.spins == 0) }
@@ -88,7 +88,7 @@ import Testing
     #expect(world.run(atMost: .seconds(30)) { bob.has(.disconnected(.signalingLost)) })
   }
 
-  @Test("Item 7: a room larger than expected gets its sections by another offer, and all are seen")
+  @Test("Calls: a room larger than expected gets its sections by another offer, and all are seen")
   func manyParticipants() throws {
     let world = try World(seed: 45)
     defer { #expect(world.spins == 0) }
