@@ -86,7 +86,7 @@ struct ToolTests {
   func portInUse() throws {
     let first = try ToolProcess(["serve", "--dev", "--port", "0", "--udp-port", "0", "--workers", "1"])
     let ports = try #require(listening(first.readLine()))
-    let quiet = ["--workers", "1", "--log-level", "warning"]
+    let quiet = ["--workers", "2"]
     for (options, word) in [
       (["--port", "\(ports.signaling)", "--udp-port", "0"], "TCP"),
       (["--port", "0", "--udp-port", "\(ports.media)"], "UDP"),

@@ -79,6 +79,7 @@ public final class SFUServer: Sendable {
     threads = workers.threads
     self.service = service
     self.log = log
+    for fields in workers.started { log.write(.info, "worker started", fields) }
     log.write(
       .info, "server started",
       [("signaling", address.description), ("workers", "\(workers.threads.count)")])
@@ -103,6 +104,8 @@ private struct Workers {
   private(set) var inboxes: [WorkerInbox] = []
   private(set) var threads: [WorkerThread] = []
   private(set) var addresses: [SocketAddress] = []
+  /// What the log says of each, once nothing can fail any more: a port in use is told by one line alone.
+  private(set) var started: [[(String, String)]] = []
 
   init(_ configuration: SFUServer.Configuration) throws(SFUServerError) {
     let count = max(1, configuration.workerCount)
@@ -159,12 +162,10 @@ private struct Workers {
         }
       }
       threads.append(thread)
-      log.write(
-        .info, "worker started",
-        [
-          ("worker", "\(index)"), ("media", address.description),
-          ("candidates", candidates.map(\.description).joined(separator: ",")),
-        ])
+      started.append([
+        ("worker", "\(index)"), ("media", address.description),
+        ("candidates", candidates.map(\.description).joined(separator: ",")),
+      ])
     } catch {
       throw .system(error.description)
     }

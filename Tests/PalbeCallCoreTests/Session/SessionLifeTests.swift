@@ -3,6 +3,7 @@ import PalbeFrameEncryption
 import PalbeLiveKit
 import PalbeNetSim
 import PalbeProtobuf
+import PalbeSFUCore
 import PalbeUnits
 import Testing
 
@@ -60,6 +61,24 @@ import Testing
     #expect(bob2.log("ada", .video)?.frames.isEmpty == false)
     #expect(ada.log("bob", .video)?.isOver == false)
     #expect(ada.log("bob", .video)?.frames.isEmpty == false)
+  }
+
+  @Test("A session is told why it ended, also when the path's goodbye overtakes the reason")
+  func replaced() throws {
+    let world = try World(seed: 47)
+    defer { #expect(world.spins == 0) }
+    world.signalDelay = .milliseconds(80)
+    let first = try world.join("ada", key: callKey)
+    world.run(for: .seconds(2))
+    #expect(first.has(.connected))
+    let second = try world.join("ada", key: callKey)
+    world.run(for: .seconds(3))
+    #expect(first.has(.disconnected(.server(code: LiveKit.DisconnectReason.duplicateIdentity.rawValue))))
+    #expect(second.has(.connected))
+    // Without a reason the path counts as lost, soon.
+    world.isSignalingCut = true
+    world.handle(.shutDown)
+    #expect(world.run(atMost: .seconds(2)) { second.has(.disconnected(.connectionLost)) })
   }
 
   @Test("RFC 7675: a path that is gone ends the session after 30 s")

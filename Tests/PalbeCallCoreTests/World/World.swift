@@ -204,6 +204,12 @@ final class World {
     }
   }
 
+  /// Tells the SFU something that no participant said.
+  func handle(_ input: SFUInput) {
+    worker.handle(input, at: now)
+    drainWorker()
+  }
+
   private func drainWorker() {
     var buffer = [UInt8](repeating: 0, count: 1_500)
     while true {

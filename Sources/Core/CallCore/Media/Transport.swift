@@ -15,6 +15,8 @@ struct Transport: ~Copyable {
 
   /// How long the path may take to come up after the answer.
   static let connectTimeout = TimeDelta.seconds(15)
+  /// How long the reason for the peer's goodbye is waited for.
+  static let goodbyeTime = TimeDelta.seconds(1)
   /// Streams that the server may send at the same time.
   private static let inboundLimit = 1_024
 
@@ -26,6 +28,7 @@ struct Transport: ~Copyable {
   private let mtu: Int
   private var remoteFingerprint: [UInt8] = []
   private var connectDeadline: Instant?
+  private var isPeerClosed = false
 
   init(
     identity: DTLSIdentity, local: ICECredentials, candidates: [ICECandidate], mtu: Int, random: RandomSource,
@@ -148,9 +151,18 @@ struct Transport: ~Copyable {
     if ice.selectedPair != nil { dtls?.start(at: now) }
     switch dtls?.state {
     case .connected: if state == .connecting { secure() }
-    case .closed, .failed: fail()
+    case .closed: peerClosed(at: now)
+    case .failed: fail()
     default: break
     }
+  }
+
+  /// The peer said goodbye on the path. The reason comes over signaling, which a datagram may overtake: the path counts as
+  /// lost only when no reason has come in time.
+  private mutating func peerClosed(at now: Instant) {
+    guard !isPeerClosed else { return }
+    isPeerClosed = true
+    connectDeadline = now + Self.goodbyeTime
   }
 
   /// The handshake is done: whom with is checked before anything else.

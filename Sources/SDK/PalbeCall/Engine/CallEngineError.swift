@@ -63,10 +63,23 @@ package enum CallEngineError: Error, Equatable, Sendable, CustomStringConvertibl
   package static func words(_ reason: CallEndReason) -> String {
     switch reason {
     case .left: "left"
-    case .server(let code): "the server ended it (reason \(code))"
+    case .server(let code): serverWords(code)
     case .connectionLost: "the media path was lost"
     case .signalingLost: "the signaling link was lost"
     case .protocolViolation: "the server broke the protocol"
+    }
+  }
+
+  /// LiveKit's DisconnectReason in words.
+  private static func serverWords(_ code: Int32) -> String {
+    switch code {
+    case 2: "someone joined with the same identity"
+    case 3: "the server is shutting down"
+    case 4: "a moderator removed this participant"
+    case 5, 10: "the room was closed"
+    case 14: "the server heard nothing for too long"
+    case 15: "the server could not set up media"
+    default: "the server ended it (reason \(code))"
     }
   }
 }
