@@ -80,6 +80,32 @@ import Testing
     #expect(try Y4MReader(path: folder.path("a.y4m")).pictureCount == 2)
   }
 
+  @Test("a full disk: the recording says so at its end, however often it is asked") func fullDisk() throws {
+    let sound = try WAVAudioSink(path: "/dev/full")
+    let samples = [Int16](repeating: 5, count: 48_000)
+    for _ in 0..<2 { sound.write(samples.span) }
+    let video = Y4MVideoSink(path: "/dev/full", framesPerSecond: 30)
+    for _ in 0..<2 { video.write(I420Image(width: 640, height: 360)) }
+    #expect(video.refused == 2)
+    // So little that it reaches the disk only at the end.
+    let short = Y4MVideoSink(path: "/dev/full", framesPerSecond: 30)
+    short.write(I420Image(width: 16, height: 8))
+    #expect(short.refused == 0)
+    for _ in 0..<2 {
+      let errors = [
+        #expect(throws: MediaFileError.self) { try sound.finish() },
+        #expect(throws: MediaFileError.self) { try video.finish() },
+        #expect(throws: MediaFileError.self) { try short.finish() },
+      ]
+      for error in errors {
+        #expect(error?.description == "/dev/full: cannot write it: No space left on device")
+      }
+    }
+    let nowhere = Y4MVideoSink(path: "/dev/full/a.y4m", framesPerSecond: 30)
+    nowhere.write(I420Image(width: 16, height: 8))
+    #expect(throws: MediaFileError.self) { try nowhere.finish() }
+  }
+
   @Test("a missing or malformed file is one clear line") func refusals() throws {
     let folder = try Folder()
     let path = folder.path("none")

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import PalbeCall
 import PalbeCallLab
 import PalbeEventLoop
@@ -53,11 +54,36 @@ struct JoinTests {
     malformed.videoPath = #filePath
     var unwritable = JoinOptions(url: sfu.url, token: token, key: nil)
     unwritable.recordPath = #filePath
+    // Nobody writes to it: opening it would wait for ever.
+    var pipe = JoinOptions(url: sfu.url, token: token, key: nil)
+    pipe.audioPath = NSTemporaryDirectory() + "palbe-join-\(UUID().uuidString).fifo"
+    let pipePath = try #require(pipe.audioPath)
+    try #require(mkfifo(pipePath, 0o600) == 0)
+    defer { unlink(pipePath) }
     let expired = JoinOptions(url: sfu.url, token: try TestSFU.token("ada", secret: "other"), key: nil)
     let wrongKey = JoinOptions(url: sfu.url, token: token, key: [1, 2, 3])
-    for options in [missing, malformed, unwritable, expired, wrongKey] {
+    for options in [missing, malformed, unwritable, pipe, expired, wrongKey] {
       #expect(await Join.run(options, signals: signals) == 2)
     }
+  }
+
+  @Test("a recording that the disk did not take is status 1")
+  func fullDisk() async throws {
+    let sfu = try TestSFU()
+    defer {
+      sfu.stop()
+      try? FileManager.default.removeItem(atPath: folder)
+    }
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    try FileManager.default.createSymbolicLink(
+      atPath: folder + "/ada-video.y4m", withDestinationPath: "/dev/full")
+    let ada = try Party("ada", at: sfu.url, room: "full", isEncrypted: false)
+    try await ada.engine.start()
+    var bob = JoinOptions(url: sfu.url, token: try TestSFU.token("bob", room: "full"), key: nil)
+    bob.seconds = 2
+    bob.recordPath = folder
+    #expect(await Join.run(bob, signals: signals) == 1)
+    await ada.engine.stop()
   }
 
   @Test("the server's end of the call is status 1")

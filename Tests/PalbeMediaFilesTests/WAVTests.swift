@@ -1,3 +1,4 @@
+import Glibc
 import PalbeMediaFiles
 import Testing
 
@@ -114,6 +115,11 @@ import Testing
     #expect(isFolder?.description == "\(folder.path(".")): cannot read it: it is a folder")
     let device = #expect(throws: MediaFileError.self) { _ = try WAVReader(path: "/dev/null") }
     #expect(device?.description == "/dev/null: cannot read it: it is not a regular file")
+    // Nobody writes to this pipe: opening it would wait for ever.
+    let pipe = folder.path("pipe.wav")
+    try #require(mkfifo(pipe, 0o600) == 0)
+    let waiting = #expect(throws: MediaFileError.self) { _ = try WAVReader(path: pipe) }
+    #expect(waiting?.description == "\(pipe): cannot read it: it is not a regular file")
     let nowhere = folder.path("none/a.wav")
     let unwritable = #expect(throws: MediaFileError.self) { _ = try WAVWriter(path: nowhere) }
     #expect(unwritable?.description == "\(nowhere): cannot write it: No such file or directory")

@@ -11,15 +11,18 @@ struct File: ~Copyable, @unchecked Sendable {
   let byteCount: Int
 
   init(reading path: String) throws(MediaFileError) {
-    guard let stream = fopen(path, "rbe") else {
+    // Looked at before it is opened: opening a named pipe waits for its writer, who may never come.
+    var status = stat()
+    guard stat(path, &status) == 0 else {
       throw MediaFileError(path, .system(operation: "open it", reason: Self.reason))
     }
-    var status = stat()
-    guard fstat(fileno(stream), &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+    guard status.st_mode & S_IFMT == S_IFREG else {
       let isFolder = status.st_mode & S_IFMT == S_IFDIR
-      fclose(stream)
       throw MediaFileError(
         path, .system(operation: "read it", reason: isFolder ? "it is a folder" : "it is not a regular file"))
+    }
+    guard let stream = fopen(path, "rbe") else {
+      throw MediaFileError(path, .system(operation: "open it", reason: Self.reason))
     }
     self.stream = stream
     self.memory = nil

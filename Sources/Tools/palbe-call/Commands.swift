@@ -50,6 +50,9 @@ func demo(_ arguments: ParsedArguments) async throws -> Int32 {
 
 /// `palbe-call token`.
 func token(_ arguments: ParsedArguments) throws -> Int32 {
+  for name in ["--room", "--identity"] {
+    guard try !arguments.required(name).isEmpty else { throw ArgumentError("'\(name)' is empty") }
+  }
   var token = TestToken(
     room: try arguments.required("--room"), identity: try arguments.required("--identity"))
   token.name = arguments.string("--name") ?? ""

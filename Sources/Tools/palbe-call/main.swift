@@ -5,7 +5,7 @@ import PalbeEventLoop
 
 /// Tells a misuse in one line.
 func refuse(_ error: any Error) -> Never {
-  FileHandle.standardError.write(Data("palbe-call: \(error)\n".utf8))
+  try? FileHandle.standardError.write(contentsOf: Data("palbe-call: \(error)\n".utf8))
   exit(2)
 }
 
@@ -19,6 +19,9 @@ func finish(_ command: @escaping @Sendable () async throws -> Int32) -> Never {
   }
   while true { pause() }
 }
+
+// A standard stream that was closed would give its number to a socket, and our text would go there.
+for descriptor: Int32 in 0...2 where fcntl(descriptor, F_GETFD) < 0 { _ = open("/dev/null", O_RDWR) }
 
 do {
   switch try program.request(CommandLine.arguments.dropFirst()) {

@@ -139,6 +139,12 @@ public enum Join {
     }
   }
 
-  private static func say(_ text: String) { FileHandle.standardOutput.write(Data((text + "\n").utf8)) }
-  private static func complain(_ text: String) { FileHandle.standardError.write(Data((text + "\n").utf8)) }
+  // A reader that went away or a full disk must not end the call.
+  private static func say(_ text: String) {
+    try? FileHandle.standardOutput.write(contentsOf: Data((text + "\n").utf8))
+  }
+
+  private static func complain(_ text: String) {
+    try? FileHandle.standardError.write(contentsOf: Data((printable(text) + "\n").utf8))
+  }
 }

@@ -20,19 +20,20 @@ final class JoinSummary: Sendable {
     case .connected, .keyFrameRequested, .activeSpeakersChanged, .participantUpdated: return nil
     case .disconnected(.left): return nil
     case .disconnected(let reason): return "disconnected: \(CallEngineError.words(reason))"
-    case .participantConnected(let identity): return "\(identity) is here"
-    case .participantDisconnected(let identity): return "\(identity) left"
+    case .participantConnected(let identity): return "\(printable(identity)) is here"
+    case .participantDisconnected(let identity): return "\(printable(identity)) left"
     case .trackSubscribed(let track, let identity, let kind, let isEncrypted):
       state.withLock { $0.identities[track] = identity }
-      return
-        "\(identity): \(Self.word(kind)), \(isEncrypted ? "encrypted end to end" : "not encrypted end to end")"
+      let protection = isEncrypted ? "encrypted end to end" : "not encrypted end to end"
+      return "\(printable(identity)): \(Self.word(kind)), \(protection)"
     case .trackUnsubscribed(let track):
       guard let identity = state.withLock({ $0.identities[track] }) else { return nil }
-      return "\(identity): a track ended"
+      return "\(printable(identity)): a track ended"
     case .decryptionFailing(let identity, let kind, _):
       // Told once a participant and kind; the table has the counts.
       let isNew = state.withLock { $0.unreadable.insert("\(kind) \(identity)").inserted }
-      return isNew ? "\(identity): cannot decrypt the \(Self.word(kind)); is the key the same?" : nil
+      guard isNew else { return nil }
+      return "\(printable(identity)): cannot decrypt the \(Self.word(kind)); is the key the same?"
     case .mutedByServer(let track, let muted):
       return "the server \(muted ? "muted" : "unmuted") the \(track == .camera ? "camera" : "microphone")"
     }
@@ -62,7 +63,7 @@ final class JoinSummary: Sendable {
       let sent = track.packets + track.lostPackets
       let loss = sent == 0 ? 0 : 100 * Double(track.lostPackets) / Double(sent)
       var line =
-        "\(track.identity) \(Self.word(track.kind)): \(track.packets) packets, "
+        "\(printable(track.identity)) \(Self.word(track.kind)): \(track.packets) packets, "
         + "\(number(Double(track.bytes) * 8 / seconds / 1_000, 0)) kbit/s, loss \(number(loss, 2)) %, "
         + "jitter \(number(track.jitter.inMilliseconds)) ms"
       switch track.kind {

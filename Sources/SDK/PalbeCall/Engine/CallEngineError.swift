@@ -34,11 +34,13 @@ package enum CallEngineError: Error, Equatable, Sendable, CustomStringConvertibl
 
   package var description: String {
     switch self {
-    case .malformedURL(let url): "not a ws:// or wss:// address: '\(url)'"
+    case .malformedURL(let url): "not a ws:// or wss:// address: '\(printable(url))'"
     case .malformedToken: "the token is not a JWT that names a room and an identity"
-    case .noRoute(let host): "no route to '\(host)'"
+    case .noRoute(let host): "no route to '\(printable(host))'"
     case .refused(let status, let body):
-      "the server refused the token with HTTP \(status)" + (body.isEmpty ? "" : ": \(Self.line(body))")
+      (status == 401 || status == 403
+        ? "the server refused the token with HTTP \(status)" : "the server answered HTTP \(status)")
+        + (body.isEmpty ? "" : ": \(Self.line(body))")
     case .unreachable(let reason): "cannot reach the server: \(Self.line(reason))"
     case .timedOut: "media did not flow in time"
     case .cancelled: "cancelled"
@@ -56,7 +58,7 @@ package enum CallEngineError: Error, Equatable, Sendable, CustomStringConvertibl
   }
 
   private static func line(_ text: String) -> String {
-    String(text.prefix(300)).split(whereSeparator: \.isNewline).joined(separator: " ")
+    printable(text.prefix(300).split(whereSeparator: \.isNewline).joined(separator: " "))
   }
 
   /// An end reason in words.

@@ -82,22 +82,41 @@ package final class Y4MVideoSource: VideoSource {
 
 /// Records a call's sound into a WAV file, complete once `finish` was called.
 package final class WAVAudioSink: AudioSink {
-  private let writer: Mutex<WAVWriter?>
+  private let state: Mutex<State>
+
+  private struct State: ~Copyable {
+    var writer: WAVWriter?
+    // The first; nothing is written after it.
+    var failure: MediaFileError?
+  }
 
   /// Throws when the file cannot be made.
-  package init(path: String) throws(MediaFileError) { writer = Mutex(try WAVWriter(path: path)) }
+  package init(path: String) throws(MediaFileError) {
+    state = Mutex(State(writer: try WAVWriter(path: path)))
+  }
 
-  /// After a failure of the disk nothing more is written.
+  /// After a failure of the disk nothing more is written, and `finish` throws that failure.
   package func write(_ samples: Span<Int16>) {
-    writer.withLock { writer in
-      do { try writer?.write(samples) } catch { writer = nil }
+    state.withLock { state in
+      do throws(MediaFileError) {
+        try state.writer?.write(samples)
+      } catch {
+        state.failure = error
+        state.writer = nil
+      }
     }
   }
 
-  /// Completes the header; later samples are ignored.
+  /// Completes the header; later samples are ignored. Throws the first failure of the recording.
   package func finish() throws(MediaFileError) {
-    let last = writer.withLock { $0.take() }
-    if let last { try last.finish() }
+    try state.withLock { state throws(MediaFileError) in
+      if let failure = state.failure { throw failure }
+      guard let last = state.writer.take() else { return }
+      do throws(MediaFileError) { try last.finish() } catch {
+        state.failure = error
+        throw error
+      }
+    }
   }
 }
 
@@ -110,8 +129,12 @@ package final class Y4MVideoSink: VideoSink {
 
   private struct State: ~Copyable {
     var writer: Y4MWriter?
+    // The first picture's.
+    var header: Y4MHeader?
     var isOpen = true
     var refused = 0
+    // The first; nothing is written after it.
+    var failure: MediaFileError?
   }
 
   /// Makes the file when the first picture comes.
@@ -121,28 +144,42 @@ package final class Y4MVideoSink: VideoSink {
     state = Mutex(State())
   }
 
-  /// Pictures that could not be written.
+  /// Pictures that were left out: of another size than the first, or after a failure of the disk.
   package var refused: Int { state.withLock { $0.refused } }
 
+  /// After a failure of the disk nothing more is written, and `finish` throws that failure.
   package func write(_ picture: borrowing I420Image) {
     let header = Y4MHeader(width: picture.width, height: picture.height, framesPerSecond: framesPerSecond)
     state.withLock { state in
+      guard state.isOpen else { return }
       do throws(MediaFileError) {
-        guard state.isOpen else { return }
-        if state.writer == nil { state.writer = try Y4MWriter(path: path, header: header) }
+        if state.header == nil {
+          state.header = header
+          state.writer = try Y4MWriter(path: path, header: header)
+        }
+        guard state.failure == nil, state.header == header else {
+          state.refused += 1
+          return
+        }
         try state.writer?.write(picture)
       } catch {
         state.refused += 1
+        state.failure = error
+        state.writer = nil
       }
     }
   }
 
-  /// Writes out what is still in memory; later pictures are ignored.
+  /// Writes out what is still in memory; later pictures are ignored. Throws the first failure of the recording.
   package func finish() throws(MediaFileError) {
-    let last = state.withLock { state in
+    try state.withLock { state throws(MediaFileError) in
       state.isOpen = false
-      return state.writer.take()
+      if let failure = state.failure { throw failure }
+      guard let last = state.writer.take() else { return }
+      do throws(MediaFileError) { try last.finish() } catch {
+        state.failure = error
+        throw error
+      }
     }
-    if let last { try last.finish() }
   }
 }
