@@ -62,10 +62,10 @@ public final class MLSClient: Sendable {
   ) throws(MLSError) {
     try self.init(
       cipherSuite: cipherSuite, credential: credential, capabilities: nil, configuration: configuration,
-      signatureKey: SignatureKey(using: &random))
+      signatureKey: SignatureKey(SuiteCrypto(cipherSuite).signatures, using: &random))
   }
 
-  /// A client with a stored signing key: 32 bytes for Ed25519.
+  /// A client with a stored signing key: a seed (32 bytes for Ed25519, 57 for Ed448) or a big-endian scalar.
   ///
   /// Throws `unsupportedSuite`, and `crypto` for a key of the wrong length.
   public convenience init(
@@ -74,7 +74,8 @@ public final class MLSClient: Sendable {
   ) throws(MLSError) {
     try self.init(
       cipherSuite: cipherSuite, credential: credential, capabilities: nil, configuration: configuration,
-      signatureKey: SignatureKey(rawRepresentation: signaturePrivateKey.span))
+      signatureKey: SignatureKey(
+        SuiteCrypto(cipherSuite).signatures, rawRepresentation: signaturePrivateKey.span))
   }
 
   init(

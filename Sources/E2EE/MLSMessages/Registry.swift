@@ -18,8 +18,18 @@ public struct CipherSuite: MLSRegistryValue {
   public init(rawValue: UInt16) { self.rawValue = rawValue }
   /// MLS_128_DHKEMX25519_AES128GCM_SHA256_Ed25519.
   public static let x25519AES128GCM = CipherSuite(rawValue: 1)
+  /// MLS_128_DHKEMP256_AES128GCM_SHA256_P256.
+  public static let p256AES128GCM = CipherSuite(rawValue: 2)
   /// MLS_128_DHKEMX25519_CHACHA20POLY1305_SHA256_Ed25519.
   public static let x25519ChaCha20Poly1305 = CipherSuite(rawValue: 3)
+  /// MLS_256_DHKEMX448_AES256GCM_SHA512_Ed448.
+  public static let x448AES256GCM = CipherSuite(rawValue: 4)
+  /// MLS_256_DHKEMP521_AES256GCM_SHA512_P521.
+  public static let p521AES256GCM = CipherSuite(rawValue: 5)
+  /// MLS_256_DHKEMX448_CHACHA20POLY1305_SHA512_Ed448.
+  public static let x448ChaCha20Poly1305 = CipherSuite(rawValue: 6)
+  /// MLS_256_DHKEMP384_AES256GCM_SHA384_P384.
+  public static let p384AES256GCM = CipherSuite(rawValue: 7)
 }
 
 /// `ExtensionType`, RFC 9420 §17.3.
