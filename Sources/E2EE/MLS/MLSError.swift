@@ -122,6 +122,8 @@ public enum TreeError: Error, Equatable, Sendable {
   case pathKeyMismatch(node: Int)
   /// No private key of ours opens the path.
   case noPathKey
+  /// A parent's encryption key is no key of the suite: a path could not be sealed to it.
+  case invalidParentKey(node: Int)
 }
 
 /// Rules for lists of proposals, RFC 9420 §12.2.
@@ -256,4 +258,6 @@ public enum StateError: Error, Equatable, Sendable {
   case nothingToDo
   /// The exporter's length is above 255 hashes.
   case exportTooLong
+  /// The exporter secret of this epoch was wiped; the next epoch has another.
+  case exporterWiped
 }
