@@ -90,11 +90,14 @@ struct GoldenTests {
       let secrets = schedule.secrets
       for (name, value) in [
         ("sender_data", secrets.senderData), ("encryption", secrets.encryption),
-        ("exporter", secrets.exporter), ("external", secrets.external),
+        ("exporter", try #require(secrets.exporter)), ("external", secrets.external),
         ("confirmation", secrets.confirmationKey), ("membership", secrets.membershipKey),
         ("resumption", secrets.resumption), ("authenticator", secrets.authenticator),
         ("init", secrets.initSecret),
-        ("exported", secrets.export(label: "label", context: [1], byteCount: 32, crypto: crypto)),
+        (
+          "exported",
+          try #require(secrets.export(label: "label", context: [1], byteCount: 32, crypto: crypto))
+        ),
       ] {
         line(name, value.bytes)
       }

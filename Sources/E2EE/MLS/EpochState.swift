@@ -8,7 +8,7 @@ struct EpochState: Sendable {
   let ownLeaf: LeafIndex
   /// HPKE private keys of our leaf and of nodes above it.
   var privateKeys: [NodeIndex: Secret]
-  let secrets: EpochSecrets
+  var secrets: EpochSecrets
   var keys: MessageKeys
   let confirmationTag: [UInt8]
   let interimTranscriptHash: [UInt8]

@@ -104,15 +104,26 @@ public struct MLSGroup: ~Copyable, Sendable {
 
   /// A secret of this epoch for a purpose of the application, RFC 9420 §8.5.
   ///
-  /// `length` is 0 to 8,160 bytes. Throws `state(.removed)` after a removal, `state(.exportTooLong)`.
+  /// `length` is 0 to 255 hashes: 8,160 bytes in suites of SHA-256. Throws `state(.removed)` after a removal,
+  /// `state(.exportTooLong)`, `state(.exporterWiped)`.
   public func exportSecret(
     label: String, context: [UInt8], length: Int
   ) throws(MLSError) -> SymmetricKey {
     try requireActive()
     guard (0...255 * crypto.hashByteCount).contains(length) else { throw .state(.exportTooLong) }
-    let secret = epoch.secrets.export(label: label, context: context, byteCount: length, crypto: crypto)
+    guard
+      let secret = epoch.secrets.export(
+        label: label, context: context, byteCount: length, crypto: crypto)
+    else { throw .state(.exporterWiped) }
     return secret.key.copy()
   }
+
+  /// Wipes the exporter secret of this epoch, once all that is needed of it was exported: who takes the device later
+  /// cannot export it again. `exportSecret` throws `state(.exporterWiped)` until the next epoch.
+  public mutating func wipeExporterSecret() { epoch.secrets.wipeExporter() }
+
+  /// True once the exporter secret of this epoch was wiped.
+  public var isExporterWiped: Bool { epoch.secrets.exporter == nil }
 
   /// Makes a pre-shared key known, so that commits can name it.
   public mutating func register(_ key: PreSharedKey) { preSharedKeys[key.id] = key.secret }
