@@ -135,9 +135,7 @@ struct RobustnessTests {
     #expect(throws: MLSError.message(.staleCommit(epoch: epoch))) {
       try group.members[1].process(bundle.commit)
     }
-    #expect(throws: MLSError.message(.staleCommit(epoch: epoch))) {
-      try group.members[0].process(bundle.commit)
-    }
+    #expect(try group.members[0].process(bundle.commit) == .own)
     var other = try TestGroup(1, seed: 9)
     let foreign = try MLSGroup.create(
       groupID: [1], client: other.members[0].client, lifetime: day, using: &other.random)

@@ -218,7 +218,7 @@ public enum CommitError: Error, Equatable, Sendable {
   case epochDidNotChange
 }
 
-/// Rules for joining, RFC 9420 §12.4.3.1.
+/// Rules for joining, RFC 9420 §12.4.3.1 and §12.4.3.2.
 public enum WelcomeError: Error, Equatable, Sendable {
   /// The Welcome is for none of the key packages here.
   case noKeyPackage
@@ -242,6 +242,10 @@ public enum WelcomeError: Error, Equatable, Sendable {
   case pathKeyMismatch
   /// A pre-shared key is not known here.
   case unknownPreSharedKey
+  /// An extension of the GroupInfo appears twice.
+  case duplicateExtension
+  /// The GroupInfo does not say what key external commits go to, or one that is no key of the suite.
+  case externalPubMissing
 }
 
 /// States in which an operation makes no sense.

@@ -24,8 +24,11 @@ public struct MLSGroup: ~Copyable, Sendable {
   var pending: PendingCommit?
   var status = Status.member
   var preSharedKeys: [[UInt8]: Secret] = [:]
+  /// Our commit that this epoch began with, so that its echo is recognised.
+  var ownCommit: MLSMessage?
   var resumptionKeys: [(epoch: UInt64, key: Secret)] = []
-  /// The key package that this group was joined with, nil for its creator. Its private keys are used up.
+  /// The key package that this group was joined with, nil for its creator and after an external commit. Its private
+  /// keys are used up, unless it is one of last resort.
   public internal(set) var keyPackageReference: [UInt8]?
 
   enum Status: Sendable {
@@ -146,6 +149,7 @@ public struct MLSGroup: ~Copyable, Sendable {
     try requireActive()
     guard let pending else { throw .state(.noCommitPending) }
     enter(pending.staged, at: unixTime)
+    ownCommit = pending.message
     return pending.staged.effect
   }
 
@@ -163,6 +167,7 @@ public struct MLSGroup: ~Copyable, Sendable {
     resumptionKeys.append((epoch.context.epoch, epoch.secrets.resumption))
     epoch = staged.epoch
     pending = nil
+    ownCommit = nil
     proposals = ProposalQueue()
     if let reInit = staged.effect.reInit { status = .reInitialised(reInit) }
     dropOld(at: unixTime)
@@ -182,6 +187,7 @@ public struct MLSGroup: ~Copyable, Sendable {
     status = .removed
     past = []
     pending = nil
+    ownCommit = nil
     proposals = ProposalQueue()
     resumptionKeys = []
     preSharedKeys = [:]

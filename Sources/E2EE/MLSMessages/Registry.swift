@@ -48,6 +48,8 @@ public struct ExtensionType: MLSRegistryValue {
   public static let externalPub = ExtensionType(rawValue: 4)
   /// Who may propose from outside.
   public static let externalSenders = ExtensionType(rawValue: 5)
+  /// Marks a key package that may be used again, draft-ietf-mls-extensions; its data is empty.
+  public static let lastResort = ExtensionType(rawValue: 10)
 
   /// Every client supports these, so capabilities do not list them (RFC 9420 §7.2).
   public var isDefault: Bool { (1...5).contains(rawValue) }
