@@ -94,6 +94,7 @@ struct CryptoBasicsTests {
     }
   }
 
+  // Rules: V003
   @Test("RFC 9420 §17.1: unknown suites are refused by name")
   func unsupported() {
     for raw: UInt16 in [0, 8, 0xf000, 0xffff] {

@@ -35,6 +35,7 @@ struct ExternalJoinTests {
     try group.checkPrivateKeys()
   }
 
+  // Rules: V705
   @Test("A member that lost its state comes back: its old leaf goes in the same commit")
   func resync() throws {
     var group = try TestGroup(4)
@@ -58,6 +59,7 @@ struct ExternalJoinTests {
     try group.checkAgreement()
   }
 
+  // Rules: V405
   @Test("A device with a new signing key replaces the leaf it names; a pre-shared key is mixed in")
   func replacing() throws {
     var group = try TestGroup(3)
@@ -78,6 +80,7 @@ struct ExternalJoinTests {
     }
   }
 
+  // Rules: V504
   @Test(
     "e2ee.md §6-15: of two external commits for one epoch one is taken; the other's group never comes out")
   func race() throws {
@@ -112,6 +115,7 @@ struct ExternalJoinTests {
     }
   }
 
+  // Rules: V001 V108 V306 V516 V704 V706 V707 V712 V713
   @Test("RFC 9420 §12.4.3: each rule for a GroupInfo has its own error")
   func rules() throws {
     var group = try TestGroup(2)
@@ -156,6 +160,7 @@ struct ExternalJoinTests {
     }
   }
 
+  // Rules: V504
   @Test("A GroupInfo of an epoch that passed leads to a commit that members call stale")
   func stale() throws {
     var group = try TestGroup(2)

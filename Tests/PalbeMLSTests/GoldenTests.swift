@@ -89,7 +89,7 @@ struct GoldenTests {
       line("welcome", schedule.welcomeSecret.bytes)
       let secrets = schedule.secrets
       for (name, value) in [
-        ("sender_data", secrets.senderData), ("encryption", secrets.encryption),
+        ("sender_data", secrets.senderData), ("encryption", try #require(secrets.encryption)),
         ("exporter", try #require(secrets.exporter)), ("external", secrets.external),
         ("confirmation", secrets.confirmationKey), ("membership", secrets.membershipKey),
         ("resumption", secrets.resumption), ("authenticator", secrets.authenticator),
@@ -101,7 +101,7 @@ struct GoldenTests {
       ] {
         line(name, value.bytes)
       }
-      var tree = SecretTree(encryptionSecret: secrets.encryption, size: TreeSize(holding: 5))
+      var tree = SecretTree(encryptionSecret: try #require(secrets.encryption), size: TreeSize(holding: 5))
       for leaf: UInt32 in [0, 3, 7] {
         for type in [ContentType.application, .proposal] {
           for generation: UInt32 in [0, 2] {

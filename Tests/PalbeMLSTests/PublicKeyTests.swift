@@ -19,6 +19,7 @@ struct PublicKeyTests {
     return [zeros, [4] + zeros.dropFirst(), [4] + [UInt8](repeating: 0xff, count: count - 1)]
   }
 
+  // Rules: V102 V205
   @Test("A leaf with a small-order or invalid key comes in by no way", arguments: suites)
   func leaves(suite: CipherSuite) throws {
     var group = try TestGroup(3, suite: suite)
@@ -68,6 +69,7 @@ struct PublicKeyTests {
     try group.checkAgreement()
   }
 
+  // Rules: V301
   @Test("A tree with such a key in a leaf or a parent is refused by who joins", arguments: suites)
   func trees(suite: CipherSuite) throws {
     var group = try TestGroup(4, suite: suite)

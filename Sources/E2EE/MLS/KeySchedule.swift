@@ -18,7 +18,8 @@ import PalbeWire
 ///                       init_secret[n]
 struct EpochSecrets: Sendable {
   let senderData: Secret
-  let encryption: Secret
+  /// Nil once the secret tree is made of it: it would give every message key of the epoch again.
+  private(set) var encryption: Secret?
   /// Nil once wiped.
   private(set) var exporter: Secret?
   let external: Secret
@@ -38,6 +39,12 @@ struct EpochSecrets: Sendable {
     resumption = crypto.derive(epochSecret, label: "resumption")
     authenticator = crypto.derive(epochSecret, label: "authentication")
     initSecret = crypto.derive(epochSecret, label: "init")
+  }
+
+  /// Lets go of the encryption secret: only the secret tree's still unused parts stay.
+  mutating func takeEncryption() -> Secret? {
+    defer { encryption = nil }
+    return encryption
   }
 
   /// Lets go of the exporter secret: its bytes are overwritten with the last reference.
