@@ -26,7 +26,10 @@ struct Chain: ProtobufMessage {
 }
 
 struct Everything: ProtobufMessage {
-  enum Choice: Equatable, Sendable { case number(Int64), leaf(Leaf) }
+  enum Choice: Equatable, Sendable {
+    case number(Int64)
+    case leaf(Leaf)
+  }
   var text = ""
   var bytes: [UInt8] = []
   var flag = false

@@ -162,7 +162,8 @@ struct ForwardingTests {
     world.signal(
       .trackSetting(
         .with {
-          $0.trackSids = [sid]; $0.disabled = true
+          $0.trackSids = [sid]
+          $0.disabled = true
         }), from: bob)
     try Self.send(4, from: alice, track: 1, in: world, startsWithKey: false)
     world.run(for: .milliseconds(500))
@@ -170,7 +171,8 @@ struct ForwardingTests {
     world.signal(
       .trackSetting(
         .with {
-          $0.trackSids = [sid]; $0.disabled = false
+          $0.trackSids = [sid]
+          $0.disabled = false
         }), from: bob)
     world.run(for: .milliseconds(30))
     #expect(alice.keyFrameRequests == requests + 1)
@@ -200,7 +202,8 @@ struct ForwardingTests {
     world.signal(
       .subscription(
         .with {
-          $0.trackSids = [sid]; $0.subscribe = true
+          $0.trackSids = [sid]
+          $0.subscribe = true
         }), from: bob)
     #expect(bob.answers.count == 2)
     try Self.send(2, from: alice, track: 1, in: world)
@@ -234,7 +237,8 @@ struct ForwardingTests {
       request: { request in
         guard let offer = try? alice.simulcastOffer() else { return }
         request.publisherOffer = .with {
-          $0.type = "offer"; $0.sdp = offer
+          $0.type = "offer"
+          $0.sdp = offer
         }
       })
     #expect(alice.answer?.media.last?.simulcast?.receive == ["q", "f"])
@@ -261,7 +265,8 @@ struct ForwardingTests {
     world.signal(
       .trackSetting(
         .with {
-          $0.trackSids = [sid]; $0.quality = .low
+          $0.trackSids = [sid]
+          $0.quality = .low
         }), from: bob)
     try run(10, key: true)
     world.run(for: .milliseconds(100))

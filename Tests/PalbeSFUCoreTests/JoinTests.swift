@@ -172,14 +172,16 @@ struct JoinTests {
     world.signal(
       .mute(
         .with {
-          $0.sid = sid; $0.muted = true
+          $0.sid = sid
+          $0.muted = true
         }), from: alice)
     #expect(bob.updates(of: "alice").last?.tracks.first?.muted == true)
     let count = bob.messages.count
     world.signal(
       .mute(
         .with {
-          $0.sid = sid; $0.muted = true
+          $0.sid = sid
+          $0.muted = true
         }), from: alice)
     #expect(bob.messages.count == count)
   }

@@ -1,7 +1,10 @@
 /// An IPv4 or IPv6 address and a UDP or TCP port, as a value without references.
 public struct SocketAddress: Hashable, Sendable, BitwiseCopyable {
   /// The address family.
-  public enum Family: UInt8, Sendable, BitwiseCopyable { case ipv4 = 4, ipv6 = 6 }
+  public enum Family: UInt8, Sendable, BitwiseCopyable {
+    case ipv4 = 4
+    case ipv6 = 6
+  }
 
   public var family: Family
   /// The first eight bytes of the address, big-endian; an IPv4 address is in the upper half.

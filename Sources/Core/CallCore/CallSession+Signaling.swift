@@ -138,7 +138,8 @@ extension CallSession {
     link.send(
       .mute(
         .with {
-          $0.sid = sid; $0.muted = sender.isMuted
+          $0.sid = sid
+          $0.muted = sender.isMuted
         }))
   }
 
@@ -164,7 +165,8 @@ extension CallSession {
     link.send(
       .leave(
         .with {
-          $0.reason = .clientInitiated; $0.action = .disconnect
+          $0.reason = .clientInitiated
+          $0.action = .disconnect
         }))
   }
 }

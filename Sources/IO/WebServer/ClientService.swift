@@ -18,7 +18,10 @@ final class ClientService: Sendable {
 
   /// Which certificate authorities a service trusts; TLS costs a start-up that plain connections do not
   /// pay.
-  private enum Trust: Hashable { case none, system, file(String) }
+  private enum Trust: Hashable {
+    case none, system
+    case file(String)
+  }
   private static let services = Mutex<[Trust: ClientService]>([:])
   private static let serviceLimit = 16
 

@@ -75,7 +75,12 @@ public struct TransportFeedback: Hashable, Sendable {
   }
 
   /// What a status symbol says.
-  enum Status: UInt8 { case lost = 0, smallDelta = 1, largeDelta = 2, reserved = 3 }
+  enum Status: UInt8 {
+    case lost = 0
+    case smallDelta = 1
+    case largeDelta = 2
+    case reserved = 3
+  }
 
   static func parse(_ body: inout ByteReader) throws(WireError) -> TransportFeedback {
     let sender = SSRC(try body.uint32())

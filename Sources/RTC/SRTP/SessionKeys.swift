@@ -11,7 +11,11 @@ package struct SessionKeys: ~Copyable {
   package let salt: SymmetricKey
 
   /// The purpose of a derived key; RTCP's labels lie three above RTP's.
-  enum Label: UInt8 { case encryption = 0, authentication = 1, salt = 2 }
+  enum Label: UInt8 {
+    case encryption = 0
+    case authentication = 1
+    case salt = 2
+  }
 
   package init(
     encryption: consuming SymmetricKey, authentication: consuming SymmetricKey, salt: consuming SymmetricKey

@@ -82,7 +82,8 @@ struct SignalLink: Sendable {
         send(
           .pingReq(
             .with {
-              $0.timestamp = unixMilliseconds; $0.rtt = roundTripMilliseconds
+              $0.timestamp = unixMilliseconds
+              $0.rtt = roundTripMilliseconds
             }))
       }
       return false

@@ -1,4 +1,5 @@
 // swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
+
 // The names are those of LiveKit's protocol in camel case; what a field means stands there.
 import PalbeProtobuf
 

@@ -1,6 +1,6 @@
 import Glibc
-import PalbeSFUCore
 import PalbeEventLoop
+import PalbeSFUCore
 import Synchronization
 
 /// The server's log: one line per event, `time level message key=value …`, in UTC.
