@@ -125,9 +125,12 @@ let targets: [Target] = [
       "PalbeMessaging", "PalbeCall", "PalbeCallCore", "PalbeFrameEncryption", "PalbeMLS", "PalbeMLSMessages",
       "PalbeCrypto", "PalbeMediaFiles", "PalbeEventLoop", "CPalbeLinux",
     ], settings: strict),
+  library(
+    "Lab", "MLSInterop", base + ["PalbeCrypto", "PalbeMLS", "PalbeMLSMessages"], settings: strict),
 
   // Tools
   tool("palbe-sfu", "PalbeSFUServer", extra: ["PalbeUnits", "PalbeCommandLine", "PalbeEventLoop"]),
+  tool("mls-interop", "PalbeMLSInterop", extra: ["PalbeUnits"]),
   tool("palbe-call", "PalbeCallLab", extra: ["PalbeCommandLine", "PalbeEventLoop", "PalbeWire"]),
   tool(
     "palbe-bench", "PalbeFrameEncryption", path: "bench/palbe-bench",
@@ -156,6 +159,7 @@ let targets: [Target] = [
   tests("PalbeMLSMessages", base + ["PalbeTestKit"], exclude: ["Golden"]),
   tests(
     "PalbeMLS", base + ["PalbeCrypto", "PalbeMLSMessages", "PalbeTestKit"], exclude: ["Golden"]),
+  tests("PalbeMLSInterop", ["PalbeUnits", "mls-interop"]),
   tests(
     "PalbeFrameEncryption", base + ["PalbeCrypto", "PalbeTestKit", "CPalbeMallocCounter"], exclude: ["Golden"]
   ),

@@ -99,6 +99,7 @@ struct ExternalCommitTests {
     }
   }
 
+  // Rules: V117
   @Test("A client already in the group cannot join a second time")
   func twice() throws {
     var group = try TestGroup(3)

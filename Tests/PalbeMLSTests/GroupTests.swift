@@ -45,6 +45,7 @@ struct GroupTests {
     try group.checkAgreement()
   }
 
+  // Rules: V306 V705
   @Test("RFC 9420 §12.4.3.3: the tree may travel beside the Welcome; without it joining fails")
   func treeOutOfBand() throws {
     var configuration = MLSConfiguration()
@@ -174,6 +175,7 @@ struct GroupTests {
     try group.checkAgreement()
   }
 
+  // Rules: V410 V711
   @Test("RFC 9420 §8.4: a pre-shared key reaches the next epoch and the Welcome; who lacks it cannot follow")
   func preSharedKey() throws {
     var group = try TestGroup(3)

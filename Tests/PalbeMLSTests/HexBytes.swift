@@ -1,6 +1,8 @@
+import PalbeCrypto
 import PalbeMLSMessages
 import PalbeTestKit
 import PalbeWire
+import Testing
 
 @testable import PalbeMLS
 
@@ -21,21 +23,32 @@ struct HexBytes: Decodable, Equatable, CustomStringConvertible {
 
   var description: String { Hex.encode(bytes) }
   var secret: Secret { Secret(copying: bytes) }
+
+  /// A private key of `count` bytes: some vectors leave out the leading zeros of a scalar.
+  func key(_ count: Int) -> [UInt8] { [UInt8](repeating: 0, count: max(0, count - bytes.count)) + bytes }
+  func signatureKey(_ crypto: SuiteCrypto) throws -> SignatureKey {
+    let bytes = key(crypto.signatures.privateKeyByteCount)
+    return try SignatureKey(crypto.signatures, rawRepresentation: bytes.span)
+  }
+  func hpkeKey(_ crypto: SuiteCrypto) -> Secret {
+    Secret(copying: key(crypto.hpke.kem.privateKeyByteCount))
+  }
 }
 
 extension Secret {
   var bytes: [UInt8] { [UInt8](span) }
 }
 
-/// A case that names its suite; the tests run those that the engine implements.
+/// A case that names its suite.
 protocol SuiteCase: Decodable {
   var cipher_suite: UInt16 { get }
 }
 
-/// The cases of a file that the engine implements, with how many there are in all.
+/// The cases of a file, printed by count; one of a suite that the engine lacks is a failure.
 func implementedCases<Case: SuiteCase>(_ name: String, as type: Case.Type = Case.self) throws -> [Case] {
   let all = try Vectors.load("mls/\(name).json", as: [Case].self)
   let ours = all.filter { (try? SuiteCrypto(.init(rawValue: $0.cipher_suite))) != nil }
+  #expect(ours.count == all.count, "\(name).json has cases of suites that the engine lacks")
   print("\(name).json: \(ours.count) of \(all.count) cases")
   return ours
 }

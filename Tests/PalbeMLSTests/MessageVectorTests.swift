@@ -75,7 +75,7 @@ struct MessageVectorTests {
         #expect(opened.content.content == expected)
       }
 
-      let signatureKey = try SignatureKey(rawRepresentation: item.signature_priv.bytes.span)
+      let signatureKey = try item.signature_priv.signatureKey(crypto)
       for body in [proposal, commit, application] {
         for format in [WireFormat.publicMessage, .privateMessage] {
           let framed = content(item, body)
@@ -130,7 +130,7 @@ struct MessageVectorTests {
       }
       let bundle = KeyPackageBundle(
         keyPackage: keyPackage, reference: crypto.reference(to: keyPackage),
-        initKey: item.init_priv.secret, encryptionKey: .zeros(32))
+        initKey: item.init_priv.hpkeKey(crypto), encryptionKey: .zeros(32))
       let entry = try #require(welcome.secrets.first { $0.newMember == bundle.reference })
       let secrets = try MLSGroup.openSecrets(entry, welcome, bundle, crypto)
       let none = Secret.zeros(crypto.hashByteCount)

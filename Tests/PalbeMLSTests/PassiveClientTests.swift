@@ -28,10 +28,10 @@ struct PassiveClientCase: SuiteCase {
     let client = try MLSClient(
       cipherSuite: crypto.suite, credential: keyPackage.leafNode.credential,
       capabilities: keyPackage.leafNode.capabilities, configuration: MLSConfiguration(),
-      signatureKey: try SignatureKey(rawRepresentation: signature_priv.bytes.span))
+      signatureKey: try signature_priv.signatureKey(crypto))
     let bundle = KeyPackageBundle(
-      keyPackage: keyPackage, reference: crypto.reference(to: keyPackage), initKey: init_priv.secret,
-      encryptionKey: encryption_priv.secret)
+      keyPackage: keyPackage, reference: crypto.reference(to: keyPackage), initKey: init_priv.hpkeKey(crypto),
+      encryptionKey: encryption_priv.hpkeKey(crypto))
     let tree = try ratchet_tree.map { try RatchetTreeExtension(decoding: $0.bytes) }
     var group = try MLSGroup.join(
       try MLSMessage(decoding: welcome.bytes), keyPackages: [bundle], client: client, ratchetTree: tree,

@@ -40,6 +40,7 @@ struct ProposalRuleTests {
     }
   }
 
+  // Rules: V402 V403 V404 V406 V407 V408 V409 V411 V412 V414 V415 V416
   @Test("RFC 9420 §12.2, §12.1.8: each rule of the list has its own error")
   func rules() throws {
     var random = RandomSource(seed: 1)
@@ -76,6 +77,7 @@ struct ProposalRuleTests {
       committer: Self.me, hashByteCount: 32, version: .mls10)
   }
 
+  // Rules: V417 V418
   @Test("RFC 9420 §12.2: each rule of an external commit's list has its own error")
   func externalRules() {
     let new = Sender.newMemberCommit
@@ -100,6 +102,7 @@ struct ProposalRuleTests {
       !ProposalRules.needPath([Self.sent(.reInit(ReInit(groupID: [], cipherSuite: .x25519AES128GCM)))]))
   }
 
+  // Rules: V102 V104 V105 V109 V110 V112 V114 V115 V116 V117 V118 V201 V202 V203 V204 V205 V206 V405
   @Test("RFC 9420 §10.1, §7.3: each rule for an added key package has its own error")
   func keyPackages() throws {
     var group = try TestGroup(2)
@@ -158,6 +161,7 @@ struct ProposalRuleTests {
     try group.checkAgreement()
   }
 
+  // Rules: V115 V116
   @Test("RFC 9420 §7.3: what a receiver accepts of a lifetime may miss its clock by a day")
   func lifetimeTolerance() throws {
     var random = RandomSource(seed: 1)
@@ -173,6 +177,7 @@ struct ProposalRuleTests {
     try LeafValidation.checkLifetime(leaf, at: noon, tolerance: UInt64.max)
   }
 
+  // Rules: V413
   @Test("RFC 9420 §12.1.7: group extensions reach everybody, and must be supported by all")
   func groupExtensions() throws {
     var group = try TestGroup(3)
@@ -198,6 +203,7 @@ struct ProposalRuleTests {
     }
   }
 
+  // Rules: V506 V507 V515
   @Test("RFC 9420 §12.1.8: external senders and new members may propose what they may")
   func outsiders() throws {
     var group = try TestGroup(3)
@@ -275,6 +281,7 @@ struct ProposalRuleTests {
     }
   }
 
+  // Rules: V103
   @Test("RFC 9420 §5.3.1: the application's word on credentials is final")
   func credentials() throws {
     struct Refuse: CredentialPolicy {

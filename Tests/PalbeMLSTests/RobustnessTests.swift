@@ -34,6 +34,7 @@ struct RobustnessTests {
     expectData([1, 2, 3], try receiver.process(message))
   }
 
+  // Rules: V507
   @Test("e2ee.md §3.3: a member who forges another's message is refused and burns nothing")
   func forgedByMember() throws {
     var group = try TestGroup(3)
@@ -57,6 +58,7 @@ struct RobustnessTests {
     expectData([1], try receiver.process(genuine))
   }
 
+  // Rules: V001
   @Test("e2ee.md §3.3: bytes after a message are refused")
   func trailing() throws {
     var group = try TestGroup(2)
@@ -66,6 +68,7 @@ struct RobustnessTests {
     }
   }
 
+  // Rules: V512
   @Test("e2ee.md §6-1: messages in any order, gaps filled late, each once")
   func disorder() throws {
     var group = try TestGroup(2)
@@ -83,6 +86,7 @@ struct RobustnessTests {
     }
   }
 
+  // Rules: V513
   @Test("e2ee.md §3.3: a message too far ahead is refused; the next one is read")
   func farAhead() throws {
     var configuration = MLSConfiguration()
@@ -99,6 +103,7 @@ struct RobustnessTests {
     expectData([1], try group.members[1].process(messages[1]))
   }
 
+  // Rules: V502
   @Test("e2ee.md §6-5: the last five epochs stay readable, an older one is stale, a time limit holds")
   func pastEpochs() throws {
     var group = try TestGroup(2)
@@ -120,6 +125,7 @@ struct RobustnessTests {
     }
   }
 
+  // Rules: V501 V503 V504 V516
   @Test("e2ee.md §6-20: future, stale, foreign and own are told apart")
   func distinctions() throws {
     var group = try TestGroup(3)
@@ -135,9 +141,7 @@ struct RobustnessTests {
     #expect(throws: MLSError.message(.staleCommit(epoch: epoch))) {
       try group.members[1].process(bundle.commit)
     }
-    #expect(throws: MLSError.message(.staleCommit(epoch: epoch))) {
-      try group.members[0].process(bundle.commit)
-    }
+    #expect(try group.members[0].process(bundle.commit) == .own)
     var other = try TestGroup(1, seed: 9)
     let foreign = try MLSGroup.create(
       groupID: [1], client: other.members[0].client, lifetime: day, using: &other.random)
@@ -150,6 +154,7 @@ struct RobustnessTests {
     }
   }
 
+  // Rules: V603
   @Test("e2ee.md §6-16: a pending commit can be cleared, replaced, and overtaken by another's")
   func pendingCommit() throws {
     var group = try TestGroup(3)
@@ -175,6 +180,7 @@ struct RobustnessTests {
     try group.checkAgreement()
   }
 
+  // Rules: V401
   @Test("A commit that names a proposal not seen yet is refused, and accepted once the proposal came")
   func missingProposal() throws {
     var group = try TestGroup(3)
@@ -207,6 +213,7 @@ struct RobustnessTests {
     try group.checkAgreement()
   }
 
+  // Rules: V509
   @Test("RFC 9420 §6.2: application data in a PublicMessage is refused")
   func publicApplication() throws {
     let group = try TestGroup(2)
@@ -227,6 +234,7 @@ struct RobustnessTests {
     }
   }
 
+  // Rules: V701
   @Test("RFC 9420 §12.4.3.1: a Welcome is refused by others, and when any byte is changed")
   func welcome() throws {
     var group = try TestGroup(2)
@@ -248,6 +256,7 @@ struct RobustnessTests {
     #expect(joined.epochNumber == 2)
   }
 
+  // Rules: V203
   @Test("A bad proposal of one member does not keep the group from changing")
   func badProposal() throws {
     var group = try TestGroup(4)

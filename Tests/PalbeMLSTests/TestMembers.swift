@@ -28,10 +28,12 @@ final class TestMember {
 func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
 
 func makeClient(
-  _ name: String, _ configuration: MLSConfiguration = MLSConfiguration(), using random: inout RandomSource
+  _ name: String, _ configuration: MLSConfiguration = MLSConfiguration(),
+  suite: CipherSuite = .x25519AES128GCM, using random: inout RandomSource
 ) throws -> MLSClient {
   try MLSClient(
-    credential: .basic(identity: bytes(name)), configuration: configuration, using: &random)
+    cipherSuite: suite, credential: .basic(identity: bytes(name)), configuration: configuration,
+    using: &random)
 }
 
 /// A group under test: every member hears every message.
@@ -39,13 +41,18 @@ struct TestGroup {
   var random: RandomSource
   var members: [TestMember]
   let configuration: MLSConfiguration
+  let suite: CipherSuite
   private var born = 1
 
   /// `count` members, all but the first added by one commit.
-  init(_ count: Int, seed: UInt64 = 1, _ configuration: MLSConfiguration = MLSConfiguration()) throws {
+  init(
+    _ count: Int, seed: UInt64 = 1, suite: CipherSuite = .x25519AES128GCM,
+    _ configuration: MLSConfiguration = MLSConfiguration()
+  ) throws {
     random = RandomSource(seed: seed)
     self.configuration = configuration
-    let client = try makeClient("member 0", configuration, using: &random)
+    self.suite = suite
+    let client = try makeClient("member 0", configuration, suite: suite, using: &random)
     let group = try MLSGroup.create(
       groupID: bytes("group"), client: client, lifetime: day, using: &random)
     members = [TestMember(client, group)]
@@ -55,7 +62,7 @@ struct TestGroup {
   mutating func add(_ count: Int, by committer: Int, path: Bool = true) throws {
     var joiners: [(MLSClient, KeyPackageBundle)] = []
     for _ in 0..<count {
-      let client = try makeClient("member \(born)", configuration, using: &random)
+      let client = try makeClient("member \(born)", configuration, suite: suite, using: &random)
       born += 1
       joiners.append((client, try client.makeKeyPackage(lifetime: day, using: &random)))
     }

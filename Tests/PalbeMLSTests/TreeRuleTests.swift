@@ -39,6 +39,7 @@ struct TreeRuleTests {
     return result
   }
 
+  // Rules: V302 V303 V304 V307 V308 V309 V310
   @Test("RFC 9420 §12.4.3.1: each rule for a tree has its own error")
   func rules() throws {
     let (tree, groupID) = try sample()
@@ -98,6 +99,7 @@ struct TreeRuleTests {
     }
   }
 
+  // Rules: V311 V312 V313 V314 V315 V316 V317
   @Test("RFC 9420 §7.5, §12.4.2: each rule for a path has its own error")
   func paths() throws {
     var group = try TestGroup(4)

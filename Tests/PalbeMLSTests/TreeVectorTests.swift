@@ -86,7 +86,7 @@ struct TreeVectorTests {
   }
 
   private func privateKeys(_ leaf: TreeKEMCase.Leaf, crypto: SuiteCrypto) throws -> [NodeIndex: Secret] {
-    var keys = [NodeIndex(LeafIndex(leaf.index)): leaf.encryption_priv.secret]
+    var keys = [NodeIndex(LeafIndex(leaf.index)): leaf.encryption_priv.hpkeKey(crypto)]
     for item in leaf.path_secrets {
       let node = crypto.derive(item.path_secret.secret, label: "node")
       keys[NodeIndex(item.node)] = try crypto.deriveKeyPair(node).privateKey
@@ -129,7 +129,7 @@ struct TreeVectorTests {
         let own = try #require(item.leaves_private.first { $0.index == vector.sender })
         let template = TreeKEM.LeafTemplate(
           leaf: try #require(before[sender]),
-          signatureKey: try SignatureKey(rawRepresentation: own.signature_priv.bytes.span),
+          signatureKey: try own.signature_priv.signatureKey(crypto),
           groupID: item.group_id.bytes)
         var ours = before
         let created = try TreeKEM.create(

@@ -2,12 +2,13 @@ import CPalbeOpenSSL
 
 /// The curves that keys are made on, with the sizes of their encodings.
 enum Curve: Sendable {
-  case ed25519, x25519, x448, p256, p384, p521
+  case ed25519, ed448, x25519, x448, p256, p384, p521
 
   /// OpenSSL's name of the key type, or of the group.
   var name: StaticString {
     switch self {
     case .ed25519: "ED25519"
+    case .ed448: "ED448"
     case .x25519: "X25519"
     case .x448: "X448"
     case .p256: "P-256"
@@ -21,6 +22,7 @@ enum Curve: Sendable {
     switch self {
     case .ed25519, .x25519, .p256: 32
     case .x448: 56
+    case .ed448: 57
     case .p384: 48
     case .p521: 66
     }
@@ -32,7 +34,7 @@ enum Curve: Sendable {
   /// True where a public key is a point of a group, false where keys are raw bytes.
   var isNIST: Bool {
     switch self {
-    case .ed25519, .x25519, .x448: false
+    case .ed25519, .ed448, .x25519, .x448: false
     case .p256, .p384, .p521: true
     }
   }
@@ -46,7 +48,7 @@ enum Curve: Sendable {
   /// The group of a NIST curve, nil where keys are raw bytes.
   var group: OpaquePointer? {
     switch self {
-    case .ed25519, .x25519, .x448: nil
+    case .ed25519, .ed448, .x25519, .x448: nil
     case .p256: unsafe Curve.p256Group
     case .p384: unsafe Curve.p384Group
     case .p521: unsafe Curve.p521Group

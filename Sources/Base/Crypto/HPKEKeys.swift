@@ -86,8 +86,11 @@ extension HPKE.KEM {
   /// Nsk, bytes of a private key: 32, 48, 66, 32 or 56.
   public var privateKeyByteCount: Int { curve.privateByteCount }
 
-  /// True when `bytes` have the right length and, on a NIST curve, are a point of it (RFC 9180 §7.1.4).
+  /// True for bytes that a message can be sealed to: of the right length and, on a NIST curve, a point of it
+  /// (RFC 9180 §7.1.4). On Curve25519 and Curve448 the points of small order are none, since every secret shared
+  /// with them is zero.
   public func isValidPublicKey(_ bytes: Span<UInt8>) -> Bool {
+    if !curve.isNIST { return bytes.count == curve.publicByteCount && !curve.hasSmallOrder(bytes) }
     do throws(CryptoError) {
       _ = try PKey(public: bytes, on: curve)
       return true

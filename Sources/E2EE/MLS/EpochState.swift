@@ -8,7 +8,7 @@ struct EpochState: Sendable {
   let ownLeaf: LeafIndex
   /// HPKE private keys of our leaf and of nodes above it.
   var privateKeys: [NodeIndex: Secret]
-  let secrets: EpochSecrets
+  var secrets: EpochSecrets
   var keys: MessageKeys
   let confirmationTag: [UInt8]
   let interimTranscriptHash: [UInt8]
@@ -25,9 +25,12 @@ struct EpochState: Sendable {
     self.privateKeys = privateKeys.filter { node, _ in
       Int(node.value) < tree.size.nodeCount && !tree.isBlank(node)
     }
+    var secrets = secrets
+    keys = MessageKeys(
+      senderData: secrets.senderData, encryption: secrets.takeEncryption() ?? .zeros(crypto.hashByteCount),
+      size: tree.size)
     self.secrets = secrets
     self.confirmationTag = confirmationTag
-    keys = MessageKeys(secrets, size: tree.size)
     interimTranscriptHash = Transcript.interim(
       confirmed: context.confirmedTranscriptHash, confirmationTag: confirmationTag, crypto: crypto)
   }

@@ -18,8 +18,10 @@ import PalbeWire
 ///                       init_secret[n]
 struct EpochSecrets: Sendable {
   let senderData: Secret
-  let encryption: Secret
-  let exporter: Secret
+  /// Nil once the secret tree is made of it: it would give every message key of the epoch again.
+  private(set) var encryption: Secret?
+  /// Nil once wiped.
+  private(set) var exporter: Secret?
   let external: Secret
   let confirmationKey: Secret
   let membershipKey: Secret
@@ -39,8 +41,18 @@ struct EpochSecrets: Sendable {
     initSecret = crypto.derive(epochSecret, label: "init")
   }
 
-  /// `MLS-Exporter`, RFC 9420 §8.5.
-  func export(label: String, context: [UInt8], byteCount: Int, crypto: SuiteCrypto) -> Secret {
+  /// Lets go of the encryption secret: only the secret tree's still unused parts stay.
+  mutating func takeEncryption() -> Secret? {
+    defer { encryption = nil }
+    return encryption
+  }
+
+  /// Lets go of the exporter secret: its bytes are overwritten with the last reference.
+  mutating func wipeExporter() { exporter = nil }
+
+  /// `MLS-Exporter`, RFC 9420 §8.5; nil once wiped.
+  func export(label: String, context: [UInt8], byteCount: Int, crypto: SuiteCrypto) -> Secret? {
+    guard let exporter else { return nil }
     let secret = crypto.derive(exporter, label: label)
     return crypto.expand(secret, label: "exported", context: crypto.hash(context), byteCount: byteCount)
   }

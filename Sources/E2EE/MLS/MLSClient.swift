@@ -21,6 +21,9 @@ public struct MLSConfiguration: Sendable {
   /// By how much a received key package's lifetime may miss the own clock, in seconds. What we send ourselves is
   /// checked exactly (RFC 9420 §7.3): members whose clocks differ must not fall apart over a received one.
   public var lifetimeToleranceSeconds: UInt64 = 86_400
+  /// Whether leaves, key packages and GroupInfos carry made-up values that others must ignore (RFC 9420 §13.5): one of
+  /// each kind, about 60 bytes a leaf.
+  public var sendsGREASE = false
   /// Whose credentials are accepted.
   public var credentialPolicy: any CredentialPolicy = AnyCredentialAccepted()
 
@@ -54,6 +57,7 @@ public final class MLSClient: Sendable {
 
   let crypto: SuiteCrypto
   let signatureKey: SignatureKey
+  let grease: GREASE
 
   /// A client with a fresh signing key. Throws `unsupportedSuite`.
   public convenience init(
@@ -62,10 +66,10 @@ public final class MLSClient: Sendable {
   ) throws(MLSError) {
     try self.init(
       cipherSuite: cipherSuite, credential: credential, capabilities: nil, configuration: configuration,
-      signatureKey: SignatureKey(using: &random))
+      signatureKey: SignatureKey(SuiteCrypto(cipherSuite).signatures, using: &random))
   }
 
-  /// A client with a stored signing key: 32 bytes for Ed25519.
+  /// A client with a stored signing key: a seed (32 bytes for Ed25519, 57 for Ed448) or a big-endian scalar.
   ///
   /// Throws `unsupportedSuite`, and `crypto` for a key of the wrong length.
   public convenience init(
@@ -74,7 +78,8 @@ public final class MLSClient: Sendable {
   ) throws(MLSError) {
     try self.init(
       cipherSuite: cipherSuite, credential: credential, capabilities: nil, configuration: configuration,
-      signatureKey: SignatureKey(rawRepresentation: signaturePrivateKey.span))
+      signatureKey: SignatureKey(
+        SuiteCrypto(cipherSuite).signatures, rawRepresentation: signaturePrivateKey.span))
   }
 
   init(
@@ -84,8 +89,11 @@ public final class MLSClient: Sendable {
     crypto = try SuiteCrypto(cipherSuite)
     self.cipherSuite = cipherSuite
     self.credential = credential
+    grease =
+      capabilities == nil && configuration.sendsGREASE ? GREASE(signatureKey: signatureKey.publicKey) : .none
     self.capabilities =
-      capabilities ?? Capabilities(cipherSuites: [cipherSuite], credentials: [.basic, .x509])
+      capabilities
+      ?? grease.adding(to: Capabilities(cipherSuites: [cipherSuite], credentials: [.basic, .x509]))
     self.configuration = configuration
     self.signatureKey = signatureKey
   }
@@ -100,7 +108,7 @@ public final class MLSClient: Sendable {
     let keys = try crypto.generateKeyPair(using: &random)
     var leaf = LeafNode(
       encryptionKey: keys.publicKey, signatureKey: signaturePublicKey, credential: credential,
-      capabilities: capabilities, source: source)
+      capabilities: capabilities, source: source, extensions: grease.leafExtensions)
     if case .keyPackage = source { try sign(&leaf, groupID: [], at: LeafIndex(0)) }
     return (leaf, keys.privateKey)
   }
@@ -110,10 +118,14 @@ public final class MLSClient: Sendable {
     leaf.signature = try crypto.sign(signed, label: "LeafNodeTBS", key: signatureKey)
   }
 
-  /// A key package to publish, with its private keys. Use each for one group only.
+  /// A key package to publish, with its private keys. Use each for one group only, except one of last resort: a server
+  /// hands it out when no other is left, and its keys must live until it is replaced.
   public func makeKeyPackage(
-    lifetime: Lifetime, extensions: [Extension] = [], using random: inout RandomSource
+    lifetime: Lifetime, extensions: [Extension] = [], lastResort: Bool = false,
+    using random: inout RandomSource
   ) throws(MLSError) -> KeyPackageBundle {
+    var extensions = extensions + grease.keyPackageExtensions
+    if lastResort { extensions.append(Extension(type: .lastResort, data: [])) }
     let (leaf, encryptionKey) = try makeLeaf(source: .keyPackage(lifetime), using: &random)
     let initKeys = try crypto.generateKeyPair(using: &random)
     var keyPackage = KeyPackage(
@@ -134,6 +146,9 @@ public final class KeyPackageBundle: Sendable {
   public let reference: [UInt8]
   let initKey: Secret
   let encryptionKey: Secret
+
+  /// True when it may be used for several groups: keep it after a join, and replace it soon.
+  public var isLastResort: Bool { keyPackage.isLastResort }
 
   /// What to publish, as a message.
   public var message: MLSMessage { .keyPackage(keyPackage) }

@@ -4,11 +4,11 @@ public import PalbeWire
 
 /// Why the engine refused. One case an area; the rule that was broken is the payload.
 public enum MLSError: Error, Equatable, Sendable {
-  /// The bytes are not the structure they should be.
+  /// V001: The bytes are not the structure they should be.
   indirect case malformed(WireError)
-  /// A primitive failed on a key or a ciphertext.
+  /// V002: A primitive failed on a key or a ciphertext.
   case crypto(CryptoError)
-  /// The engine does not implement this suite.
+  /// V003: The engine does not implement this suite.
   case unsupportedSuite(CipherSuite)
   /// A leaf breaks a rule of RFC 9420 §7.3.
   case leafNode(LeafNodeError)
@@ -30,59 +30,59 @@ public enum MLSError: Error, Equatable, Sendable {
 
 /// Rules for leaves, RFC 9420 §7.3.
 public enum LeafNodeError: Error, Equatable, Sendable {
-  /// The signature does not verify.
+  /// V101: The signature does not verify.
   case invalidSignature
-  /// The encryption key is no key of the suite.
+  /// V102: The encryption key is no key of the suite.
   case invalidEncryptionKey
-  /// The application's policy does not accept the credential.
+  /// V103: The application's policy does not accept the credential.
   case credentialRefused
-  /// The leaf does not list the group's protocol version.
+  /// V104: The leaf does not list the group's protocol version.
   case versionNotSupported
-  /// The leaf does not list the group's cipher suite.
+  /// V105: The leaf does not list the group's cipher suite.
   case cipherSuiteNotSupported
-  /// The group requires an extension that the leaf does not list.
+  /// V106: The group requires an extension that the leaf does not list.
   case requiredExtensionNotSupported(ExtensionType)
-  /// The group requires a proposal that the leaf does not list.
+  /// V107: The group requires a proposal that the leaf does not list.
   case requiredProposalNotSupported(ProposalType)
-  /// The group requires a credential that the leaf does not list.
+  /// V108: The group requires a credential that the leaf does not list.
   case requiredCredentialNotSupported(CredentialType)
-  /// The leaf carries an extension that it does not list.
+  /// V109: The leaf carries an extension that it does not list.
   case extensionNotListed(ExtensionType)
-  /// The leaf carries an extension twice.
+  /// V110: The leaf carries an extension twice.
   case duplicateExtension
-  /// The group context has an extension that the leaf does not list.
+  /// V111: The group context has an extension that the leaf does not list.
   case groupExtensionNotSupported(ExtensionType)
-  /// A member uses a credential type that the leaf does not list.
+  /// V112: A member uses a credential type that the leaf does not list.
   case memberCredentialNotSupported(CredentialType)
-  /// The leaf's credential type is not supported by every member.
+  /// V113: The leaf's credential type is not supported by every member.
   case credentialNotSupportedByAll(CredentialType)
-  /// The leaf's source is not the one this place asks for.
+  /// V114: The leaf's source is not the one this place asks for.
   case wrongSource
-  /// The lifetime has not begun.
+  /// V115: The lifetime has not begun.
   case notYetValid(notBefore: UInt64)
-  /// The lifetime is over.
+  /// V116: The lifetime is over.
   case expired(notAfter: UInt64)
-  /// Another member has this signature key.
+  /// V117: Another member has this signature key.
   case signatureKeyInUse
-  /// Another node has this encryption key.
+  /// V118: Another node has this encryption key.
   case encryptionKeyInUse
-  /// An update must bring a new encryption key.
+  /// V119: An update must bring a new encryption key.
   case encryptionKeyNotChanged
 }
 
 /// Rules for key packages, RFC 9420 §10.1.
 public enum KeyPackageError: Error, Equatable, Sendable {
-  /// The version is not the group's.
+  /// V201: The version is not the group's.
   case wrongVersion(ProtocolVersion)
-  /// The suite is not the group's.
+  /// V202: The suite is not the group's.
   case wrongCipherSuite(CipherSuite)
-  /// The signature does not verify.
+  /// V203: The signature does not verify.
   case invalidSignature
-  /// The init key must differ from the leaf's encryption key.
+  /// V204: The init key must differ from the leaf's encryption key.
   case initKeyIsEncryptionKey
-  /// The init key is no key of the suite.
+  /// V205: The init key is no key of the suite.
   case invalidInitKey
-  /// An extension appears twice.
+  /// V206: An extension appears twice.
   case duplicateExtension
 }
 
@@ -90,156 +90,162 @@ public enum KeyPackageError: Error, Equatable, Sendable {
 public enum TreeError: Error, Equatable, Sendable {
   /// There is no member at this leaf.
   case noMember(LeafIndex)
-  /// A parent stands at a leaf's place or a leaf at a parent's.
+  /// V302: A parent stands at a leaf's place or a leaf at a parent's.
   case wrongNodeType(index: Int)
-  /// The last node is blank: the same tree would have two encodings.
+  /// V303: The last node is blank: the same tree would have two encodings.
   case trailingBlank
-  /// The tree has no node.
+  /// V304: The tree has no node.
   case empty
-  /// The tree would be larger than the engine allows.
+  /// V305: The tree would be larger than the engine allows.
   case tooLarge
-  /// The tree hash is not the one in the group context.
+  /// V306: The tree hash is not the one in the group context.
   case wrongTreeHash
-  /// No child of this parent carries its hash.
+  /// V307: No child of this parent carries its hash.
   case invalidParentHash(node: Int)
-  /// An unmerged leaf is blank, not below its node, out of order, or missing from a node between.
+  /// V308: An unmerged leaf is blank, not below its node, out of order, or missing from a node between.
   case invalidUnmergedLeaf(LeafIndex)
-  /// Two nodes share an encryption key.
+  /// V309: Two nodes share an encryption key.
   case duplicateEncryptionKey
-  /// Two members share a signature key.
+  /// V310: Two members share a signature key.
   case duplicateSignatureKey
-  /// The path has another number of nodes than the filtered direct path.
+  /// V311: The path has another number of nodes than the filtered direct path.
   case wrongPathLength(expected: Int, got: Int)
-  /// A path node has another number of ciphertexts than its copath child's resolution.
+  /// V312: A path node has another number of ciphertexts than its copath child's resolution.
   case wrongCiphertextCount(expected: Int, got: Int)
-  /// The path's leaf does not carry the hash of the path.
+  /// V313: The path's leaf does not carry the hash of the path.
   case wrongLeafParentHash
-  /// A path key is no key of the suite.
+  /// V314: A path key is no key of the suite.
   case invalidPathKey
-  /// A path key is already in the tree.
+  /// V315: A path key is already in the tree.
   case pathKeyInUse
-  /// The decrypted path secret does not give the path's public keys.
+  /// V316: The decrypted path secret does not give the path's public keys.
   case pathKeyMismatch(node: Int)
-  /// No private key of ours opens the path.
+  /// V317: No private key of ours opens the path.
   case noPathKey
+  /// V301: A parent's encryption key is no key of the suite: a path could not be sealed to it.
+  case invalidParentKey(node: Int)
 }
 
 /// Rules for lists of proposals, RFC 9420 §12.2.
 public enum ProposalError: Error, Equatable, Sendable {
-  /// A reference names a proposal that was not received.
+  /// V401: A reference names a proposal that was not received.
   case unknownReference
-  /// This kind of sender may not propose this.
+  /// V402: This kind of sender may not propose this.
   case notAllowedForSender(ProposalType)
-  /// A committer may not commit its own Update.
+  /// V403: A committer may not commit its own Update.
   case updateByCommitter
-  /// A committer may not remove itself.
+  /// V404: A committer may not remove itself.
   case removesCommitter
-  /// A Remove names a leaf without a member.
+  /// V405: A Remove names a leaf without a member.
   case removesNobody(LeafIndex)
-  /// Two Updates or Removes concern one leaf.
+  /// V406: Two Updates or Removes concern one leaf.
   case severalForLeaf(LeafIndex)
-  /// A pre-shared key appears twice.
+  /// V407: A pre-shared key appears twice.
   case duplicatePreSharedKey
-  /// A pre-shared key is for another purpose than this.
+  /// V408: A pre-shared key is for another purpose than this.
   case wrongPreSharedKeyUsage
-  /// A pre-shared key's nonce is not as long as the suite's hash.
+  /// V409: A pre-shared key's nonce is not as long as the suite's hash.
   case wrongPreSharedKeyNonceLength
-  /// A pre-shared key is not known here.
+  /// V410: A pre-shared key is not known here.
   case unknownPreSharedKey
-  /// GroupContextExtensions appears twice.
+  /// V411: GroupContextExtensions appears twice.
   case severalGroupContextExtensions
-  /// An extension appears twice in GroupContextExtensions.
+  /// V412: An extension appears twice in GroupContextExtensions.
   case duplicateExtension
-  /// A member does not support a new group extension or requirement.
+  /// V413: A member does not support a new group extension or requirement.
   case extensionNotSupportedByAll(LeafIndex)
-  /// ReInit must stand alone.
+  /// V414: ReInit must stand alone.
   case reInitWithOthers
-  /// A ReInit lowers the protocol version.
+  /// V415: A ReInit lowers the protocol version.
   case reInitVersionTooLow
-  /// ExternalInit appears in a member's commit.
+  /// V416: ExternalInit appears in a member's commit.
   case externalInitByMember
-  /// An external commit has not exactly one ExternalInit.
+  /// V417: An external commit has not exactly one ExternalInit.
   case externalInitCount(Int)
-  /// An external commit has more than one Remove, or a proposal that it may not have.
+  /// V418: An external commit has more than one Remove, or a proposal that it may not have.
   case notAllowedInExternalCommit(ProposalType)
-  /// An external commit names a proposal by reference.
+  /// V419: An external commit names a proposal by reference.
   case referenceInExternalCommit
-  /// More proposals wait than the group keeps.
+  /// V420: More proposals wait than the group keeps.
   case tooManyPending
 }
 
 /// Rules for messages, RFC 9420 §6.
 public enum MessageError: Error, Equatable, Sendable {
-  /// The message is for another group.
+  /// V501: The message is for another group.
   case wrongGroup
-  /// The message is of an epoch whose keys are gone.
+  /// V502: The message is of an epoch whose keys are gone.
   case staleMessage(epoch: UInt64)
-  /// The message is of an epoch not reached yet: keep it until then.
+  /// V503: The message is of an epoch not reached yet: keep it until then.
   case futureEpoch(epoch: UInt64)
-  /// The commit is of a past epoch.
+  /// V504: The commit is of a past epoch.
   case staleCommit(epoch: UInt64)
-  /// The proposal is of a past epoch.
+  /// V505: The proposal is of a past epoch.
   case staleProposal(epoch: UInt64)
-  /// The sender's leaf has no member.
+  /// V506: The sender's leaf has no member.
   case unknownSender
-  /// The signature does not verify.
+  /// V507: The signature does not verify.
   case invalidSignature
-  /// The membership tag does not verify.
+  /// V508: The membership tag does not verify.
   case invalidMembershipTag
-  /// Application data travelled unencrypted.
+  /// V509: Application data travelled unencrypted.
   case publicApplicationData
-  /// Sender data or content does not decrypt.
+  /// V510: Sender data or content does not decrypt.
   case decryptionFailed
-  /// Padding has a byte that is not zero.
+  /// V511: Padding has a byte that is not zero.
   case nonZeroPadding
-  /// The key of this generation was used: the message was read before.
+  /// V512: The key of this generation was used: the message was read before.
   case generationUsed(UInt32)
-  /// The generation is too far ahead.
+  /// V513: The generation is too far ahead.
   case generationTooFarAhead(UInt32)
-  /// No generation is left in this epoch.
+  /// V514: No generation is left in this epoch.
   case generationsExhausted
-  /// This kind of sender may not send this.
+  /// V515: This kind of sender may not send this.
   case wrongSenderType
-  /// A Welcome, GroupInfo or key package is not a message to a group.
+  /// V516: A Welcome, GroupInfo or key package is not a message to a group.
   case notAGroupMessage
 }
 
 /// Rules for commits, RFC 9420 §12.4.
 public enum CommitError: Error, Equatable, Sendable {
-  /// These proposals need a path.
+  /// V601: These proposals need a path.
   case pathMissing
-  /// The confirmation tag is missing or does not verify.
+  /// V602: The confirmation tag is missing or does not verify.
   case invalidConfirmationTag
-  /// The commit is our own, and it is not pending any more.
+  /// V603: The commit is our own, and it is not pending any more.
   case ownCommitNotPending
-  /// The new epoch's authenticator is the old one's.
+  /// V604: The new epoch's authenticator is the old one's.
   case epochDidNotChange
 }
 
-/// Rules for joining, RFC 9420 §12.4.3.1.
+/// Rules for joining, RFC 9420 §12.4.3.1 and §12.4.3.2.
 public enum WelcomeError: Error, Equatable, Sendable {
-  /// The Welcome is for none of the key packages here.
+  /// V701: The Welcome is for none of the key packages here.
   case noKeyPackage
-  /// The Welcome's suite is not the key package's.
+  /// V702: The Welcome's suite is not the key package's.
   case wrongCipherSuite(CipherSuite)
-  /// The secrets or the GroupInfo do not decrypt.
+  /// V703: The secrets or the GroupInfo do not decrypt.
   case decryptionFailed
-  /// The GroupInfo is not about the suite and version of the key package.
+  /// V704: The GroupInfo is not about the suite and version of the key package.
   case wrongGroupInfo
-  /// The tree is neither in the GroupInfo nor given.
+  /// V705: The tree is neither in the GroupInfo nor given.
   case treeMissing
-  /// The signer's leaf has no member.
+  /// V706: The signer's leaf has no member.
   case unknownSigner
-  /// The GroupInfo's signature does not verify.
+  /// V707: The GroupInfo's signature does not verify.
   case invalidSignature
-  /// The key package's leaf is not in the tree.
+  /// V708: The key package's leaf is not in the tree.
   case notInTree
-  /// The confirmation tag does not verify.
+  /// V709: The confirmation tag does not verify.
   case invalidConfirmationTag
-  /// The path secret does not give the tree's public keys.
+  /// V710: The path secret does not give the tree's public keys.
   case pathKeyMismatch
-  /// A pre-shared key is not known here.
+  /// V711: A pre-shared key is not known here.
   case unknownPreSharedKey
+  /// V712: An extension of the GroupInfo appears twice.
+  case duplicateExtension
+  /// V713: The GroupInfo does not say what key external commits go to, or one that is no key of the suite.
+  case externalPubMissing
 }
 
 /// States in which an operation makes no sense.
@@ -256,4 +262,6 @@ public enum StateError: Error, Equatable, Sendable {
   case nothingToDo
   /// The exporter's length is above 255 hashes.
   case exportTooLong
+  /// The exporter secret of this epoch was wiped; the next epoch has another.
+  case exporterWiped
 }

@@ -193,11 +193,7 @@ extension MLSGroup {
     if client.configuration.ratchetTreeInWelcome {
       extensions.append(Extension(type: .ratchetTree, data: next.tree.wire.encoded()))
     }
-    var groupInfo = GroupInfo(
-      context: next.context, extensions: extensions, confirmationTag: next.confirmationTag,
-      signer: ownLeaf)
-    groupInfo.signature = try crypto.sign(
-      groupInfo.toBeSigned, label: "GroupInfoTBS", key: client.signatureKey)
+    let groupInfo = try makeGroupInfo(next, extensions)
     let key = KeySchedule.welcomeKey(schedule.welcomeSecret, crypto: crypto)
     let encryptedGroupInfo = try crypto.seal(
       groupInfo.encoded(), key: key.key, nonce: [UInt8](key.nonce.span), authenticating: [])

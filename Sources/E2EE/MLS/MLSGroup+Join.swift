@@ -36,22 +36,7 @@ extension MLSGroup {
     }
     let pskSecret = KeySchedule.pskSecret(pskKeys, crypto: crypto)
     let groupInfo = try openGroupInfo(welcome, secrets, pskSecret, crypto)
-    guard groupInfo.context.cipherSuite == crypto.suite, groupInfo.context.version == .mls10 else {
-      throw .welcome(.wrongGroupInfo)
-    }
-
-    var tree = try findTree(groupInfo, ratchetTree, crypto)
-    guard let signer = tree[groupInfo.signer] else { throw .welcome(.unknownSigner) }
-    guard
-      crypto.isValid(
-        groupInfo.signature, of: groupInfo.toBeSigned, label: "GroupInfoTBS", key: signer.signatureKey)
-    else { throw .welcome(.invalidSignature) }
-    guard tree.rootHash() == groupInfo.context.treeHash else { throw .tree(.wrongTreeHash) }
-    let rules = try LeafValidation(
-      crypto: crypto, policy: client.configuration.credentialPolicy, groupID: groupInfo.context.groupID,
-      extensions: groupInfo.context.extensions)
-    try TreeValidation.check(&tree, rules)
-
+    let (tree, _) = try check(groupInfo, ratchetTree, client)
     guard let own = tree.members.first(where: { tree[$0] == bundle.keyPackage.leafNode }) else {
       throw .welcome(.notInTree)
     }
@@ -74,6 +59,31 @@ extension MLSGroup {
     group.keyPackageReference = bundle.reference
     for key in preSharedKeys { group.register(key) }
     return group
+  }
+
+  /// The rules for a GroupInfo and the tree that belongs to it.
+  static func check(
+    _ groupInfo: GroupInfo, _ ratchetTree: RatchetTreeExtension?, _ client: MLSClient
+  ) throws(MLSError) -> (RatchetTree, LeafValidation) {
+    let crypto = client.crypto
+    guard groupInfo.context.cipherSuite == crypto.suite, groupInfo.context.version == .mls10 else {
+      throw .welcome(.wrongGroupInfo)
+    }
+    guard !groupInfo.extensions.hasDuplicates, !groupInfo.context.extensions.hasDuplicates else {
+      throw .welcome(.duplicateExtension)
+    }
+    var tree = try findTree(groupInfo, ratchetTree, crypto)
+    guard let signer = tree[groupInfo.signer] else { throw .welcome(.unknownSigner) }
+    guard
+      crypto.isValid(
+        groupInfo.signature, of: groupInfo.toBeSigned, label: "GroupInfoTBS", key: signer.signatureKey)
+    else { throw .welcome(.invalidSignature) }
+    guard tree.rootHash() == groupInfo.context.treeHash else { throw .tree(.wrongTreeHash) }
+    let rules = try LeafValidation(
+      crypto: crypto, policy: client.configuration.credentialPolicy, groupID: groupInfo.context.groupID,
+      extensions: groupInfo.context.extensions)
+    try TreeValidation.check(&tree, rules)
+    return (tree, rules)
   }
 
   private static func find(

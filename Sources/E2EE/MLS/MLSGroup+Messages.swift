@@ -31,10 +31,18 @@ extension MLSGroup {
   public mutating func proposePreSharedKey(
     id: [UInt8], using random: inout RandomSource
   ) throws(MLSError) -> MLSMessage {
+    try propose(try preSharedKeyProposal(id: id, using: &random), using: &random)
+  }
+
+  /// A proposal to mix a registered pre-shared key into the next epoch, for a commit of our own, with a fresh nonce.
+  ///
+  /// Throws `proposals(.unknownPreSharedKey)`.
+  public func preSharedKeyProposal(
+    id: [UInt8], using random: inout RandomSource
+  ) throws(MLSError) -> Proposal {
     guard preSharedKeys[id] != nil else { throw .proposals(.unknownPreSharedKey) }
     let nonce = random.bytes(crypto.hashByteCount)
-    let key = PreSharedKeyID(source: .external(id: id), nonce: nonce)
-    return try propose(.preSharedKey(key), using: &random)
+    return .preSharedKey(PreSharedKeyID(source: .external(id: id), nonce: nonce))
   }
 
   /// Proposes a leaf of ours with a fresh encryption key; another member must commit it.

@@ -22,8 +22,10 @@ extension MLSGroup {
     dropOld(at: unixTime)
     if let pending, pending.message == message {
       enter(pending.staged, at: unixTime)
+      ownCommit = pending.message
       return .ownCommit(pending.staged.effect)
     }
+    if let ownCommit, ownCommit == message { return .own }
     switch message {
     case .publicMessage(let message): return try process(message, at: unixTime)
     case .privateMessage(let message): return try process(message, at: unixTime)

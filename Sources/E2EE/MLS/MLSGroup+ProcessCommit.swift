@@ -69,9 +69,7 @@ extension MLSGroup {
     guard let tag = message.authentication.confirmationTag,
       crypto.isValidMAC(tag, of: next.confirmedTranscriptHash, key: schedule.secrets.confirmationKey)
     else { throw .commit(.invalidConfirmationTag) }
-    guard [UInt8](schedule.secrets.authenticator.span) != epochAuthenticator else {
-      throw .commit(.epochDidNotChange)
-    }
+    try Self.checkChanged(from: epochAuthenticator, to: [UInt8](schedule.secrets.authenticator.span))
     let effect = effect(of: applied, next, committer: committer, hasPath: commit.path != nil)
     enter(
       StagedEpoch(
@@ -80,6 +78,11 @@ extension MLSGroup {
           secrets: schedule.secrets, confirmationTag: tag, crypto: crypto), effect: effect),
       at: unixTime)
     return .commit(effect)
+  }
+
+  /// A commit that leads to the epoch it started from would be recorded as a change that never was.
+  static func checkChanged(from old: [UInt8], to new: [UInt8]) throws(MLSError) {
+    guard old != new else { throw .commit(.epochDidNotChange) }
   }
 
   /// The committer's leaf; an external committer gets the first free one.

@@ -24,8 +24,11 @@ public struct MLSGroup: ~Copyable, Sendable {
   var pending: PendingCommit?
   var status = Status.member
   var preSharedKeys: [[UInt8]: Secret] = [:]
+  /// Our commit that this epoch began with, so that its echo is recognised.
+  var ownCommit: MLSMessage?
   var resumptionKeys: [(epoch: UInt64, key: Secret)] = []
-  /// The key package that this group was joined with, nil for its creator. Its private keys are used up.
+  /// The key package that this group was joined with, nil for its creator and after an external commit. Its private
+  /// keys are used up, unless it is one of last resort.
   public internal(set) var keyPackageReference: [UInt8]?
 
   enum Status: Sendable {
@@ -104,15 +107,26 @@ public struct MLSGroup: ~Copyable, Sendable {
 
   /// A secret of this epoch for a purpose of the application, RFC 9420 §8.5.
   ///
-  /// `length` is 0 to 8,160 bytes. Throws `state(.removed)` after a removal, `state(.exportTooLong)`.
+  /// `length` is 0 to 255 hashes: 8,160 bytes in suites of SHA-256. Throws `state(.removed)` after a removal,
+  /// `state(.exportTooLong)`, `state(.exporterWiped)`.
   public func exportSecret(
     label: String, context: [UInt8], length: Int
   ) throws(MLSError) -> SymmetricKey {
     try requireActive()
     guard (0...255 * crypto.hashByteCount).contains(length) else { throw .state(.exportTooLong) }
-    let secret = epoch.secrets.export(label: label, context: context, byteCount: length, crypto: crypto)
+    guard
+      let secret = epoch.secrets.export(
+        label: label, context: context, byteCount: length, crypto: crypto)
+    else { throw .state(.exporterWiped) }
     return secret.key.copy()
   }
+
+  /// Wipes the exporter secret of this epoch, once all that is needed of it was exported: who takes the device later
+  /// cannot export it again. `exportSecret` throws `state(.exporterWiped)` until the next epoch.
+  public mutating func wipeExporterSecret() { epoch.secrets.wipeExporter() }
+
+  /// True once the exporter secret of this epoch was wiped.
+  public var isExporterWiped: Bool { epoch.secrets.exporter == nil }
 
   /// Makes a pre-shared key known, so that commits can name it.
   public mutating func register(_ key: PreSharedKey) { preSharedKeys[key.id] = key.secret }
@@ -135,6 +149,7 @@ public struct MLSGroup: ~Copyable, Sendable {
     try requireActive()
     guard let pending else { throw .state(.noCommitPending) }
     enter(pending.staged, at: unixTime)
+    ownCommit = pending.message
     return pending.staged.effect
   }
 
@@ -152,6 +167,7 @@ public struct MLSGroup: ~Copyable, Sendable {
     resumptionKeys.append((epoch.context.epoch, epoch.secrets.resumption))
     epoch = staged.epoch
     pending = nil
+    ownCommit = nil
     proposals = ProposalQueue()
     if let reInit = staged.effect.reInit { status = .reInitialised(reInit) }
     dropOld(at: unixTime)
@@ -171,6 +187,7 @@ public struct MLSGroup: ~Copyable, Sendable {
     status = .removed
     past = []
     pending = nil
+    ownCommit = nil
     proposals = ProposalQueue()
     resumptionKeys = []
     preSharedKeys = [:]

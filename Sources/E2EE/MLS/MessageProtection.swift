@@ -64,10 +64,6 @@ struct MessageKeys: Sendable {
   let senderData: Secret
   private(set) var tree: SecretTree
 
-  init(_ secrets: EpochSecrets, size: TreeSize) {
-    self.init(senderData: secrets.senderData, encryption: secrets.encryption, size: size)
-  }
-
   init(senderData: Secret, encryption: Secret, size: TreeSize) {
     self.senderData = senderData
     tree = SecretTree(encryptionSecret: encryption, size: size)

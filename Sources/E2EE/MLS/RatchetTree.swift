@@ -25,11 +25,13 @@ struct RatchetTree: Sendable {
   }
 
   /// A tree from its wire form: checks the shape only, `TreeValidation` the rest.
-  init(_ wire: RatchetTreeExtension, crypto: SuiteCrypto) throws(MLSError) {
+  init(
+    _ wire: RatchetTreeExtension, crypto: SuiteCrypto, maximumLeafCount: Int = TreeSize.maximumLeafCount
+  ) throws(MLSError) {
     self.crypto = crypto
     guard let last = wire.nodes.last else { throw .tree(.empty) }
     guard last != nil else { throw .tree(.trailingBlank) }
-    guard wire.nodes.count < 2 * TreeSize.maximumLeafCount else { throw .tree(.tooLarge) }
+    guard wire.nodes.count < 2 * maximumLeafCount else { throw .tree(.tooLarge) }
     size = TreeSize(holdingNodes: wire.nodes.count)
     leafNodes = Array(repeating: nil, count: size.leafCount)
     parentNodes = Array(repeating: nil, count: size.leafCount - 1)

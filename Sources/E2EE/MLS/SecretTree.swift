@@ -16,11 +16,14 @@ public struct RatchetLimits: Sendable, Hashable {
 
 /// A sender's chain of message keys, RFC 9420 §9.1: each key is derived once and erased once used.
 struct HashRatchet: Sendable {
-  private(set) var generation: UInt32 = 0
+  private(set) var generation: UInt32
   private var secret: Secret
   private var skipped: [UInt32: MessageKey] = [:]
 
-  init(_ secret: Secret) { self.secret = secret }
+  init(_ secret: Secret, at generation: UInt32 = 0) {
+    self.secret = secret
+    self.generation = generation
+  }
 
   /// What `accept` does once a message proved genuine.
   struct Step: Sendable {

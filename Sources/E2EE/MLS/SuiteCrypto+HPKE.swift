@@ -5,13 +5,9 @@ import PalbeWire
 
 /// Public-key encryption of a suite, RFC 9420 §5.1.3.
 extension SuiteCrypto {
-  private var hpke: HPKE.Ciphersuite {
-    HPKE.Ciphersuite(
-      kem: .x25519, kdf: .sha256, aead: aead == .chaCha20Poly1305 ? .chaCha20Poly1305 : .aes128GCM)
-  }
-
   func generateKeyPair(using random: inout RandomSource) throws(MLSError) -> HPKEKeyPair {
-    try deriveKeyPair(Secret(byteCount: hashByteCount, using: &random))
+    // RFC 9180 §7.1.3: at least as many bytes as the private key has.
+    try deriveKeyPair(Secret(byteCount: max(hashByteCount, hpke.kem.privateKeyByteCount), using: &random))
   }
 
   /// `KEM.DeriveKeyPair`.
@@ -63,6 +59,18 @@ extension SuiteCrypto {
         try HPKE.open(
           hpke, privateKey: key, encapsulatedKey: ciphertext.kemOutput.span, info: info.span, aad: Span(),
           ciphertext: ciphertext.ciphertext.span))
+    } catch { throw .crypto(error) }
+  }
+
+  /// The sending side of an external init: an empty HPKE message and a secret exported from it, RFC 9420 §8.3.
+  func sendExport(
+    to publicKey: [UInt8], label: String, using random: inout RandomSource
+  ) throws(MLSError) -> (kemOutput: [UInt8], secret: Secret) {
+    do throws(CryptoError) {
+      let sender = try HPKE.Sender(hpke, to: publicKey.span, info: Span(), using: &random)
+      let context = Array(label.utf8)
+      let secret = Secret(sender.export(context: context.span, outputByteCount: hashByteCount))
+      return (sender.encapsulatedKey, secret)
     } catch { throw .crypto(error) }
   }
 

@@ -3,24 +3,49 @@ import PalbeMLSMessages
 import PalbeUnits
 import PalbeWire
 
-/// The only place that knows which primitives a cipher suite stands for. RFC 9420 §5.1, §5.2, §8.
-///
-/// Suites 1 and 3 share hash, KEM and signature; another suite adds cases here and nowhere else.
+/// The only place that knows which primitives a cipher suite stands for. RFC 9420 §5.1, §5.2, §8, §17.1.
 struct SuiteCrypto: Sendable {
   let suite: CipherSuite
+  let hpke: HPKE.Ciphersuite
   let aead: AEADContext.Algorithm
+  let signatures: SignatureScheme
 
   init(_ suite: CipherSuite) throws(MLSError) {
+    self.suite = suite
     switch suite {
-    case .x25519AES128GCM: aead = .aes128GCM
-    case .x25519ChaCha20Poly1305: aead = .chaCha20Poly1305
+    case .x25519AES128GCM: (hpke, aead, signatures) = Self.make(.x25519, .sha256, .aes128GCM, .ed25519)
+    case .p256AES128GCM: (hpke, aead, signatures) = Self.make(.p256, .sha256, .aes128GCM, .ecdsaP256SHA256)
+    case .x25519ChaCha20Poly1305:
+      (hpke, aead, signatures) = Self.make(.x25519, .sha256, .chaCha20Poly1305, .ed25519)
+    case .x448AES256GCM: (hpke, aead, signatures) = Self.make(.x448, .sha512, .aes256GCM, .ed448)
+    case .p521AES256GCM: (hpke, aead, signatures) = Self.make(.p521, .sha512, .aes256GCM, .ecdsaP521SHA512)
+    case .x448ChaCha20Poly1305:
+      (hpke, aead, signatures) = Self.make(.x448, .sha512, .chaCha20Poly1305, .ed448)
+    case .p384AES256GCM: (hpke, aead, signatures) = Self.make(.p384, .sha384, .aes256GCM, .ecdsaP384SHA384)
     default: throw .unsupportedSuite(suite)
     }
-    self.suite = suite
+  }
+
+  private static func make(
+    _ kem: HPKE.KEM, _ kdf: HPKE.KDF, _ aead: AEADContext.Algorithm, _ signatures: SignatureScheme
+  ) -> (HPKE.Ciphersuite, AEADContext.Algorithm, SignatureScheme) {
+    let inner: HPKE.AEAD =
+      switch aead {
+      case .aes128GCM: .aes128GCM
+      case .aes256GCM: .aes256GCM
+      case .chaCha20Poly1305: .chaCha20Poly1305
+      }
+    return (HPKE.Ciphersuite(kem: kem, kdf: kdf, aead: inner), aead, signatures)
   }
 
   /// KDF.Nh
-  var hashByteCount: Int { SHA256.byteCount }
+  var hashByteCount: Int {
+    switch hpke.kdf {
+    case .sha256: SHA256.byteCount
+    case .sha384: SHA384.byteCount
+    case .sha512: SHA512.byteCount
+    }
+  }
   /// AEAD.Nk
   var keyByteCount: Int { aead.keyByteCount }
   /// AEAD.Nn
@@ -29,10 +54,20 @@ struct SuiteCrypto: Sendable {
 
   // MARK: Hash and KDF
 
-  func hash(_ bytes: [UInt8]) -> [UInt8] { SHA256.hash(bytes.span) }
+  func hash(_ bytes: [UInt8]) -> [UInt8] {
+    switch hpke.kdf {
+    case .sha256: SHA256.hash(bytes.span)
+    case .sha384: SHA384.hash(bytes.span)
+    case .sha512: SHA512.hash(bytes.span)
+    }
+  }
 
   func mac(_ message: [UInt8], key: Secret) -> [UInt8] {
-    HMAC<SHA256>.authenticationCode(for: message.span, using: key.span)
+    switch hpke.kdf {
+    case .sha256: HMAC<SHA256>.authenticationCode(for: message.span, using: key.span)
+    case .sha384: HMAC<SHA384>.authenticationCode(for: message.span, using: key.span)
+    case .sha512: HMAC<SHA512>.authenticationCode(for: message.span, using: key.span)
+    }
   }
 
   func isValidMAC(_ code: [UInt8], of message: [UInt8], key: Secret) -> Bool {
@@ -41,7 +76,11 @@ struct SuiteCrypto: Sendable {
   }
 
   func extract(salt: Secret, _ input: Secret) -> Secret {
-    Secret(HKDF<SHA256>.extract(salt: salt.span, inputKeyMaterial: input.span))
+    switch hpke.kdf {
+    case .sha256: Secret(HKDF<SHA256>.extract(salt: salt.span, inputKeyMaterial: input.span))
+    case .sha384: Secret(HKDF<SHA384>.extract(salt: salt.span, inputKeyMaterial: input.span))
+    case .sha512: Secret(HKDF<SHA512>.extract(salt: salt.span, inputKeyMaterial: input.span))
+    }
   }
 
   /// `ExpandWithLabel`.
@@ -50,9 +89,18 @@ struct SuiteCrypto: Sendable {
     info.uint16(UInt16(byteCount))
     info.opaque(utf8: "MLS 1.0 " + label)
     info.opaque(context)
-    return Secret(
-      HKDF<SHA256>.expand(
-        pseudoRandomKey: secret.span, info: info.bytes.span, outputByteCount: byteCount))
+    let bytes = info.bytes
+    return switch hpke.kdf {
+    case .sha256:
+      Secret(
+        HKDF<SHA256>.expand(pseudoRandomKey: secret.span, info: bytes.span, outputByteCount: byteCount))
+    case .sha384:
+      Secret(
+        HKDF<SHA384>.expand(pseudoRandomKey: secret.span, info: bytes.span, outputByteCount: byteCount))
+    case .sha512:
+      Secret(
+        HKDF<SHA512>.expand(pseudoRandomKey: secret.span, info: bytes.span, outputByteCount: byteCount))
+    }
   }
 
   /// `DeriveSecret`.
@@ -133,22 +181,24 @@ struct SuiteCrypto: Sendable {
 
   /// `VerifyWithLabel`; false also for a key of the wrong length.
   func isValid(_ signature: [UInt8], of content: [UInt8], label: String, key: [UInt8]) -> Bool {
-    guard let key = try? Curve25519.Signing.PublicKey(rawRepresentation: key) else { return false }
-    return key.isValidSignature(signature.span, for: signContent(label: label, content).span)
+    signatures.isValidSignature(
+      signature.span, for: signContent(label: label, content).span, by: key.span)
   }
 }
 
 /// A member's signing key, shared by its key packages and groups.
 final class SignatureKey: Sendable {
-  let key: Curve25519.Signing.PrivateKey
+  let key: SignatureScheme.PrivateKey
 
-  init(using random: inout RandomSource) { key = Curve25519.Signing.PrivateKey(using: &random) }
+  init(_ scheme: SignatureScheme, using random: inout RandomSource) {
+    key = SignatureScheme.PrivateKey(scheme, using: &random)
+  }
 
-  init(rawRepresentation: Span<UInt8>) throws(MLSError) {
-    do { key = try Curve25519.Signing.PrivateKey(rawRepresentation: rawRepresentation) } catch {
+  init(_ scheme: SignatureScheme, rawRepresentation: Span<UInt8>) throws(MLSError) {
+    do { key = try SignatureScheme.PrivateKey(scheme, rawRepresentation: rawRepresentation) } catch {
       throw .crypto(error)
     }
   }
 
-  var publicKey: [UInt8] { key.publicKey.rawRepresentation }
+  var publicKey: [UInt8] { key.publicKey }
 }

@@ -5,6 +5,7 @@ enum TreeValidation {
   /// All of them. Lifetimes are not among them: members outlive their key packages.
   static func check(_ tree: inout RatchetTree, _ leaves: LeafValidation) throws(MLSError) {
     try checkUniqueKeys(tree)
+    try checkParentKeys(tree)
     try checkUnmergedLeaves(tree)
     try checkParentHashes(&tree)
     for index in tree.members {
@@ -22,6 +23,16 @@ enum TreeValidation {
     for index in tree.members {
       guard let leaf = tree[index], tree.index.isUniqueSignatureKey(leaf.signatureKey) else {
         throw .tree(.duplicateSignatureKey)
+      }
+    }
+  }
+
+  /// Nothing can be encrypted to a key outside the suite, so a member who placed one would stop everybody's paths.
+  static func checkParentKeys(_ tree: RatchetTree) throws(MLSError) {
+    for place in stride(from: UInt32(1), to: UInt32(tree.size.nodeCount), by: 2) {
+      guard let parent = tree.parent(NodeIndex(place)) else { continue }
+      guard tree.crypto.isValidEncryptionKey(parent.encryptionKey) else {
+        throw .tree(.invalidParentKey(node: Int(place)))
       }
     }
   }

@@ -38,6 +38,9 @@ public struct KeyPackage: Hashable, MLSCodable {
     signature = try reader.opaque()
   }
 
+  /// True when it may be used for several groups, draft-ietf-mls-extensions.
+  public var isLastResort: Bool { extensions.contains { $0.type == .lastResort } }
+
   private func encodeUnsigned(into writer: inout ByteWriter) {
     version.encode(into: &writer)
     cipherSuite.encode(into: &writer)

@@ -18,8 +18,18 @@ public struct CipherSuite: MLSRegistryValue {
   public init(rawValue: UInt16) { self.rawValue = rawValue }
   /// MLS_128_DHKEMX25519_AES128GCM_SHA256_Ed25519.
   public static let x25519AES128GCM = CipherSuite(rawValue: 1)
+  /// MLS_128_DHKEMP256_AES128GCM_SHA256_P256.
+  public static let p256AES128GCM = CipherSuite(rawValue: 2)
   /// MLS_128_DHKEMX25519_CHACHA20POLY1305_SHA256_Ed25519.
   public static let x25519ChaCha20Poly1305 = CipherSuite(rawValue: 3)
+  /// MLS_256_DHKEMX448_AES256GCM_SHA512_Ed448.
+  public static let x448AES256GCM = CipherSuite(rawValue: 4)
+  /// MLS_256_DHKEMP521_AES256GCM_SHA512_P521.
+  public static let p521AES256GCM = CipherSuite(rawValue: 5)
+  /// MLS_256_DHKEMX448_CHACHA20POLY1305_SHA512_Ed448.
+  public static let x448ChaCha20Poly1305 = CipherSuite(rawValue: 6)
+  /// MLS_256_DHKEMP384_AES256GCM_SHA384_P384.
+  public static let p384AES256GCM = CipherSuite(rawValue: 7)
 }
 
 /// `ExtensionType`, RFC 9420 §17.3.
@@ -38,6 +48,8 @@ public struct ExtensionType: MLSRegistryValue {
   public static let externalPub = ExtensionType(rawValue: 4)
   /// Who may propose from outside.
   public static let externalSenders = ExtensionType(rawValue: 5)
+  /// Marks a key package that may be used again, draft-ietf-mls-extensions; its data is empty.
+  public static let lastResort = ExtensionType(rawValue: 10)
 
   /// Every client supports these, so capabilities do not list them (RFC 9420 §7.2).
   public var isDefault: Bool { (1...5).contains(rawValue) }

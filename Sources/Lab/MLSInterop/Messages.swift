@@ -1,0 +1,89 @@
+import PalbeMLS
+import PalbeMLSMessages
+import PalbeUnits
+
+/// Messages in and out.
+extension InteropSession {
+  func encrypt(_ parameters: Parameters) throws -> [String: JSON] {
+    let member = try group(parameters)
+    let message = try member.group.encrypt(
+      try parameters.bytes("plaintext"), authenticatedData: try parameters.optionalBytes("aad") ?? [],
+      using: &random)
+    return ["message": .hex(message.encoded()), "context": member.context]
+  }
+
+  func decrypt(_ parameters: Parameters) throws -> [String: JSON] {
+    let member = try group(parameters)
+    let bytes = try parameters.bytes("message")
+    let message = try parameters.message("message")
+    guard case .privateMessage(let content) = message, content.contentType == .application else {
+      throw InteropError("badParameter", "message is no application message")
+    }
+    guard case .application(let data) = try member.group.process(message, at: now) else {
+      throw InteropError("own", "the message is our own")
+    }
+    member.remember(bytes)
+    return [
+      "plaintext": .hex(data.data), "sender": .integer(Int64(data.sender.value)),
+      "aad": .hex(data.authenticatedData), "context": member.context,
+    ]
+  }
+
+  func process(_ parameters: Parameters) throws -> [String: JSON] {
+    let member = try group(parameters)
+    let bytes = try parameters.bytes("message")
+    let processed: ProcessedMessage
+    do throws(MLSError) {
+      processed = try member.group.process(bytes, at: now)
+    } catch {
+      guard member.hasSeen(bytes) else { throw error }
+      return ["kind": .string("duplicate"), "sender": .null, "context": member.context]
+    }
+    member.remember(bytes)
+    var result = Self.describe(processed)
+    result["context"] = member.context
+    return result
+  }
+
+  private static func describe(_ message: ProcessedMessage) -> [String: JSON] {
+    switch message {
+    case .application(let data):
+      return [
+        "kind": .string("application"), "sender": .integer(Int64(data.sender.value)),
+        "data": .hex(data.data), "aad": .hex(data.authenticatedData),
+      ]
+    case .proposal(let proposal, let reference, let sender):
+      return [
+        "kind": .string("proposal"), "sender": describe(sender),
+        "proposal_type": .integer(Int64(proposal.type.rawValue)), "reference": .hex(reference.bytes),
+      ]
+    case .commit(let effect): return describe(effect, kind: "commit", isRemoved: false)
+    case .ownCommit(let effect): return describe(effect, kind: "own", isRemoved: false)
+    case .removed(let effect): return describe(effect, kind: "commit", isRemoved: true)
+    case .own: return ["kind": .string("own"), "sender": .null]
+    }
+  }
+
+  private static func describe(_ sender: Sender) -> JSON {
+    switch sender {
+    case .member(let leaf): .integer(Int64(leaf.value))
+    case .external(let index): .object(["external": .integer(Int64(index))])
+    case .newMemberProposal, .newMemberCommit: .string("new_member")
+    }
+  }
+
+  private static func describe(
+    _ effect: CommitEffect, kind: String, isRemoved: Bool
+  ) -> [String: JSON] {
+    func leaves(_ list: [LeafIndex]) -> JSON { .array(list.map { .integer(Int64($0.value)) }) }
+    return [
+      "kind": .string(kind), "sender": .integer(Int64(effect.committer.value)),
+      "effect": .object([
+        "epoch": .integer(Int64(clamping: effect.epoch)), "added": leaves(effect.added),
+        "removed": leaves(effect.removed), "updated": leaves(effect.updated),
+        "path": .bool(effect.hasPath), "reinit": .bool(effect.reInit != nil),
+        "self_removed": .bool(isRemoved),
+      ]),
+    ]
+  }
+}
