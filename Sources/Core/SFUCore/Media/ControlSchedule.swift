@@ -59,7 +59,7 @@ extension Participant {
         requests.append(.nack(GenericNACK(sender: uplink.localSSRC, media: ssrc, sequenceNumbers: missing)))
       }
       if let deadline = stream.nackDeadline { wake(at: deadline) }
-      if stream.track.downTracks.isEmpty { stream.keyFrames.cancel() }
+      if stream.track.downTracks.isEmpty { stream.keyFrames.rest() }
       // A muted track has no frames to give; its request is sent when it is unmuted.
       guard !stream.track.info.muted else { continue }
       if stream.keyFrames.poll(at: now) {
