@@ -48,7 +48,7 @@ extension CallSession {
       return Transmit(destination: destination, count: count)
     }
     while let entry = queue.pop() {
-      guard let count = sender(entry.track)?.sent.copy(entry.sequenceNumber, to: &buffer) else { continue }
+      guard let count = sender(entry.track)?.sent.copy(entry.sequenceNumber, into: &buffer) else { continue }
       return Transmit(destination: destination, count: count)
     }
     return nil

@@ -209,13 +209,3 @@ final class DownTrack {
     return report
   }
 }
-
-extension RetransmissionCache {
-  /// Copies a stored packet into `buffer`.
-  @_lifetime(buffer: copy buffer)
-  func copy(_ sequence: SequenceNumber, into buffer: inout MutableSpan<UInt8>) -> Int? {
-    guard let packet = lookup(sequence), packet.count <= buffer.count else { return nil }
-    buffer.copyBytes(from: packet, at: 0)
-    return packet.count
-  }
-}
