@@ -29,7 +29,10 @@ struct ClientOfferTests {
     #expect(fingerprint.algorithm == "sha-256")
     #expect(
       Hex.encode(fingerprint.bytes) == "c06d151e6397023cecbe29ebe7f8d8e2e513965af9b670413ab3bf53bddecee8")
+    #expect(fingerprint.description.hasPrefix("sha-256 C0:6D:15:1E:"))
+    #expect(fingerprint.description.utf8.count == 8 + 95)
     #expect(Fingerprint(parsing: fingerprint.description) == fingerprint)
+    #expect(Fingerprint(parsing: fingerprint.description.lowercased()) == fingerprint)
   }
 
   @Test("LiveKit protocol §1.4: the client's codecs, in its order")
