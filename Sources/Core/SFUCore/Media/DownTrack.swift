@@ -66,9 +66,6 @@ final class DownTrack {
   /// The source that goes through now.
   var source: SSRC? { rewriter.source }
 
-  /// Ready, and dark until the publisher sends a key frame.
-  var isWaitingForKeyFrame: Bool { needsKeyFrame && isReady }
-
   func place(_ new: Placement) {
     guard new != placement else { return }
     let isSameKind =
