@@ -72,6 +72,7 @@ extension CallSession {
     guard let id = sender.sealer else { throw .noKey }
     do throws(SealError) {
       guard let sealed = try keys?.seal(id, in: &buffer, frame: range, at: now) else { throw SealError.noKey }
+      lastSealed = sealed
       return sealed
     } catch {
       throw error == .noKey ? .noKey : .sealing(error)

@@ -34,6 +34,7 @@ let nextKey = [UInt8](100..<132)
       #expect(audio.pulls.concealed == 0 && audio.pulls.recovered == 0)
     }
     #expect(world.uniqueness.reusedSequences == 0 && world.uniqueness.reusedCounters == 0)
+    #expect(world.uniqueness.sealedCount == world.sealedFrames)
     #expect(world.uniqueness.packetCount > 500 && world.uniqueness.frameCount > 200)
   }
 }

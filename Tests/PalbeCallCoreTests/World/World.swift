@@ -49,6 +49,9 @@ final class World {
     self.random = random
   }
 
+  /// Frames that the parties' sessions say they sealed.
+  var sealedFrames: Int { parties.reduce(0) { $0 + Int($1.session.statistics.sealedFrames) } }
+
   // MARK: Acting
 
   /// A party whose WebSocket is accepted `signalDelay` from now.
@@ -65,6 +68,7 @@ final class World {
     let party = try Party(
       configuration, address: SocketAddress(ipv4: 10, 0, 1, UInt8(index + 1), port: 5_000),
       connection: ConnectionID(UInt64(index + 1)), seed: random.next(), dtls: clientIdentity, at: now)
+    party.onSealed = { [unowned self] in uniqueness.sealed($1, $0) }
     if let key { try party.session.installKey(key.span, sending: .now, at: now) }
     party.capturesVideo = captures && publishes.contains(.camera)
     party.capturesAudio = captures && publishes.contains(.microphone)
