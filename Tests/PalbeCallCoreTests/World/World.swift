@@ -33,6 +33,8 @@ final class World {
   /// How often a deadline was not met by meeting it: must stay zero.
   var spins = 0
   var uniqueness = Uniqueness()
+  /// Gets every RTP packet as the SFU sees it.
+  var onReceivedMedia: (Span<UInt8>) -> Void = { _ in }
   private var signals: [Signal] = []
   private var random: RandomSource
   private let clientIdentity: DTLSIdentity
@@ -200,7 +202,10 @@ final class World {
     var span = bytes.mutableSpan
     if datagram.destination == server {
       worker.receive(&span, count: count, from: datagram.source, at: now)
-      worker.withReceivedMedia { uniqueness.opened($0) }
+      worker.withReceivedMedia {
+        uniqueness.opened($0)
+        onReceivedMedia($0)
+      }
       drainWorker()
     } else if let party = parties.first(where: { $0.address == datagram.destination }), !party.isGone {
       party.session.receive(&span, count: count, from: datagram.source, at: now)
