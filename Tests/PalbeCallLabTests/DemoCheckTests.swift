@@ -86,7 +86,8 @@ struct DemoCheckTests {
     Fault("the SFU saw no plaintext", "no memory") { $0.audit.memoryBytes = 0 },
     Fault("the SFU saw no plaintext", "no frames") { $0.audit.searchedFrames = 0 },
     Fault("the search can find plaintext", "98 %") { $0.control.foundFrames = 441 },
-    Fault("the search can find plaintext", "no frames") { $0.control = AuditMeasurement() },
+    Fault("the search can find plaintext", "no frames") { $0.control.searchedFrames = 0 },
+    Fault("the search can find plaintext in memory", "no window") { $0.control.memoryWindows = 0 },
   ]
 
   @Test("One fault fails its check and no other", arguments: faults)

@@ -48,6 +48,20 @@ struct HMACTests {
             + "6b56d037e05f2598bd0fd2215d6a1e5295e64f73f63f0aec8b915a985d786598"))
   }
 
+  @Test("A code is valid for its message and key alone, and whole")
+  func validity() {
+    let key = [UInt8]("a key".utf8)
+    let message = [UInt8]("a message".utf8)
+    let code = HMAC<SHA256>.authenticationCode(for: message, using: key)
+    func isValid(_ code: [UInt8], _ message: [UInt8], _ key: [UInt8]) -> Bool {
+      HMAC<SHA256>.isValidAuthenticationCode(code.span, for: message.span, using: key.span)
+    }
+    #expect(isValid(code, message, key))
+    #expect(!isValid(code, message + [0], key) && !isValid(code, message, [1] + key))
+    #expect(!isValid([UInt8](code.dropLast()), message, key) && !isValid(code + [0], message, key))
+    #expect(!isValid([code[0] ^ 1] + code.dropFirst(), message, key) && !isValid([], message, key))
+  }
+
   @Test("A context keyed once gives the same codes again and again, whole or shortened, in one part or three")
   func reuse() {
     let key = [UInt8]("a key".utf8)

@@ -78,6 +78,23 @@ struct RepairTests {
     #expect(cache.store(SequenceNumber(1), [UInt8]().span) == false)
   }
 
+  @Test("A stored packet is copied to the start of a buffer that has room for it")
+  func copy() {
+    var cache = RetransmissionCache(capacity: 16)
+    cache.store(SequenceNumber(7), [1, 2, 3].span)
+    var buffer: [UInt8] = [9, 9, 9, 9]
+    var span = buffer.mutableSpan
+    let count = cache.copy(SequenceNumber(7), into: &span)
+    let gone = cache.copy(SequenceNumber(23), into: &span)
+    #expect(count == 3 && gone == nil)
+    #expect(buffer == [1, 2, 3, 9])
+    var small: [UInt8] = [9, 9]
+    var short = small.mutableSpan
+    let refused = cache.copy(SequenceNumber(7), into: &short)
+    #expect(refused == nil)
+    #expect(small == [9, 9])
+  }
+
   @Test("A repair is claimed once an interval")
   func claims() {
     var cache = RetransmissionCache(capacity: 16)

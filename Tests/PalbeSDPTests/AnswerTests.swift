@@ -62,7 +62,9 @@ struct AnswerTests {
     let answer = Self.answer(offer).media[0]
     #expect(answer.formats == ["109", "97"])
     #expect(
-      answer.headerExtensions == [HeaderExtension(id: 4, uri: HeaderExtension.mid, direction: .recvonly)])
+      answer.headerExtensions == [
+        HeaderExtension(id: 4, uri: "urn:ietf:params:rtp-hdrext:sdes:mid", direction: .recvonly)
+      ])
     let without = offer.media[0].answer(
       direction: .recvonly, codec: { $0.isNamed("AV1") || $0.isNamed("rtx") ? $0 : nil })
     #expect(without.formats == ["101"])
@@ -112,7 +114,7 @@ struct AnswerTests {
         111, "opus", clockRate: 48_000, channels: 2, parameters: "minptime=10;useinbandfec=1",
         feedback: ["transport-cc"])
     ]
-    audio.headerExtensions = [HeaderExtension(id: 1, uri: HeaderExtension.audioLevel)]
+    audio.headerExtensions = [HeaderExtension(id: 1, uri: "urn:ietf:params:rtp-hdrext:ssrc-audio-level")]
     var video = MediaSection.rtp(.video, mid: "1", direction: .inactive)
     video.codecs = [
       RTPCodec(96, "VP8", clockRate: 90_000, feedback: ["nack", "nack pli"]),

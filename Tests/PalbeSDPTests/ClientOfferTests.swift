@@ -29,7 +29,10 @@ struct ClientOfferTests {
     #expect(fingerprint.algorithm == "sha-256")
     #expect(
       Hex.encode(fingerprint.bytes) == "c06d151e6397023cecbe29ebe7f8d8e2e513965af9b670413ab3bf53bddecee8")
+    #expect(fingerprint.description.hasPrefix("sha-256 C0:6D:15:1E:"))
+    #expect(fingerprint.description.utf8.count == 8 + 95)
     #expect(Fingerprint(parsing: fingerprint.description) == fingerprint)
+    #expect(Fingerprint(parsing: fingerprint.description.lowercased()) == fingerprint)
   }
 
   @Test("LiveKit protocol §1.4: the client's codecs, in its order")
@@ -56,16 +59,17 @@ struct ClientOfferTests {
   func headerExtensions() throws {
     let offer = try Fixture.join.description
     #expect(offer.media[0].headerExtensions.map(\.id) == [1, 2, 3, 4])
-    #expect(offer.media[0].headerExtensionID(HeaderExtension.audioLevel) == 1)
+    #expect(offer.media[0].headerExtensionID("urn:ietf:params:rtp-hdrext:ssrc-audio-level") == 1)
     let video = offer.media[3]
     #expect(video.headerExtensions.map(\.id) == [14, 2, 13, 3, 5, 6, 7, 8, 4, 10, 11])
-    #expect(video.headerExtensionID(HeaderExtension.transportSequenceNumber) == 3)
-    #expect(video.headerExtensionID(HeaderExtension.absoluteSendTime) == 2)
-    #expect(video.headerExtensionID(HeaderExtension.mid) == 4)
-    #expect(video.headerExtensionID(HeaderExtension.rid) == 10)
-    #expect(video.headerExtensionID(HeaderExtension.repairedRid) == 11)
-    #expect(video.headerExtensionID(HeaderExtension.transmissionOffset) == 14)
-    #expect(video.headerExtensionID(HeaderExtension.dependencyDescriptor) == nil)
+    let transportWide = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01"
+    #expect(video.headerExtensionID(transportWide) == 3)
+    #expect(video.headerExtensionID("http://www.webrtc.org/experiments/rtp-hdrext/abs-send-time") == 2)
+    #expect(video.headerExtensionID("urn:ietf:params:rtp-hdrext:sdes:mid") == 4)
+    #expect(video.headerExtensionID("urn:ietf:params:rtp-hdrext:sdes:rtp-stream-id") == 10)
+    #expect(video.headerExtensionID("urn:ietf:params:rtp-hdrext:sdes:repaired-rtp-stream-id") == 11)
+    #expect(video.headerExtensionID("urn:ietf:params:rtp-hdrext:toffset") == 14)
+    #expect(video.headerExtensionID("urn:3gpp:unknown") == nil)
   }
 
   @Test("LiveKit protocol §1.2: a published track is found by the msid's track, which is the cid")

@@ -1,5 +1,6 @@
 import PalbeLiveKit
 import PalbeProtobuf
+import PalbeRTP
 import PalbeSDP
 import PalbeSFUCore
 import PalbeUnits
@@ -58,9 +59,9 @@ struct JoinTests {
     #expect(answer.transport?.setup == .passive)
     #expect(answer.media[0].candidates.count == 1)
     #expect(answer.media[0].isEndOfCandidates)
-    #expect(answer.media.filter(\.isRTP).allSatisfy { $0.headerExtensionID(HeaderExtension.mid) == 4 })
-    #expect(answer.media[1].headerExtensionID(HeaderExtension.rid) == 10)
-    #expect(answer.media[1].headerExtensionID(HeaderExtension.repairedRid) == 11)
+    #expect(answer.media.filter(\.isRTP).allSatisfy { $0.headerExtensionID(RTPExtensionIDs.midURI) == 4 })
+    #expect(answer.media[1].headerExtensionID(RTPExtensionIDs.ridURI) == 10)
+    #expect(answer.media[1].headerExtensionID(RTPExtensionIDs.repairedRIDURI) == 11)
     #expect(answer.media[4].codecs.first?.feedback == ["transport-cc", "ccm fir", "nack", "nack pli"])
     let trickles = alice.messages.compactMap { message -> LiveKit.TrickleRequest? in
       if case .trickle(let value) = message { value } else { nil }

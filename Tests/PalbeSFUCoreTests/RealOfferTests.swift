@@ -1,5 +1,6 @@
 import PalbeLiveKit
 import PalbeProtobuf
+import PalbeRTP
 import PalbeSDP
 import PalbeSFUCore
 import PalbeTestKit
@@ -42,10 +43,10 @@ struct RealOfferTests {
     #expect(first.media.last?.formats == ["webrtc-datachannel"])
     #expect(first.media.last?.sctpPort == 5_000)
     for section in first.media where section.kind == .video {
-      #expect(section.headerExtensionID(HeaderExtension.transportSequenceNumber) == 3)
-      #expect(section.headerExtensionID(HeaderExtension.mid) == 4)
-      #expect(section.headerExtensionID(HeaderExtension.rid) == 10)
-      #expect(section.headerExtensionID(HeaderExtension.repairedRid) == 11)
+      #expect(section.headerExtensionID(RTPExtensionIDs.transportSequenceNumberURI) == 3)
+      #expect(section.headerExtensionID(RTPExtensionIDs.midURI) == 4)
+      #expect(section.headerExtensionID(RTPExtensionIDs.ridURI) == 10)
+      #expect(section.headerExtensionID(RTPExtensionIDs.repairedRIDURI) == 11)
     }
 
     world.signal(addTrack(Self.audio, .audio), from: python)

@@ -106,11 +106,11 @@ final class ScriptedClient {
   private func section(_ kind: MediaKind, mid: String, _ direction: MediaDirection) -> MediaSection {
     var section = MediaSection.rtp(kind, mid: mid, direction: direction)
     section.headerExtensions = [
-      HeaderExtension(id: 3, uri: HeaderExtension.transportSequenceNumber),
-      HeaderExtension(id: 4, uri: HeaderExtension.mid),
+      HeaderExtension(id: 3, uri: RTPExtensionIDs.transportSequenceNumberURI),
+      HeaderExtension(id: 4, uri: RTPExtensionIDs.midURI),
     ]
     if kind == .audio {
-      section.headerExtensions.append(HeaderExtension(id: audioLevelID, uri: HeaderExtension.audioLevel))
+      section.headerExtensions.append(HeaderExtension(id: audioLevelID, uri: RTPExtensionIDs.audioLevelURI))
       section.codecs = [
         RTPCodec(
           opusPayloadType, "opus", clockRate: 48_000, channels: 2, parameters: "minptime=10;useinbandfec=1",
@@ -118,8 +118,8 @@ final class ScriptedClient {
       ]
     } else {
       section.headerExtensions += [
-        HeaderExtension(id: 10, uri: HeaderExtension.rid),
-        HeaderExtension(id: 11, uri: HeaderExtension.repairedRid),
+        HeaderExtension(id: 10, uri: RTPExtensionIDs.ridURI),
+        HeaderExtension(id: 11, uri: RTPExtensionIDs.repairedRIDURI),
       ]
       section.codecs =
         [

@@ -12,7 +12,8 @@ WIDTH, HEIGHT, FRAMES_PER_SECOND = 640, 360, 20
 
 async def join(url: str, token: str) -> rtc.Room:
     room = rtc.Room()
-    await asyncio.wait_for(room.connect(url, token, rtc.RoomOptions(auto_subscribe=True)), 15)
+    options = rtc.RoomOptions(auto_subscribe=True, single_peer_connection=True)
+    await asyncio.wait_for(room.connect(url, token, options), 15)
     return room
 
 

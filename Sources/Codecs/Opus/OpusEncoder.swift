@@ -60,13 +60,6 @@ public struct OpusEncoder: ~Copyable, @unchecked Sendable {
     configuration.bitrate = bitrate
   }
 
-  /// Changes how much loss FEC is made for, 0 to 100 %.
-  public mutating func setExpectedLoss(percent: Int) throws(OpusError) {
-    guard (0...100).contains(percent) else { throw .invalidConfiguration }
-    try unsafe Self.set(state, OPUS_SET_PACKET_LOSS_PERC_REQUEST, Int32(percent))
-    configuration.expectedLossPercent = percent
-  }
-
   /// Samples a channel by which the decoded signal lags the encoder's input, not counting the network.
   public var lookahead: Int {
     var value: Int32 = 0

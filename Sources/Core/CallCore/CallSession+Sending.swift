@@ -48,7 +48,7 @@ extension CallSession {
       return Transmit(destination: destination, count: count)
     }
     while let entry = queue.pop() {
-      guard let count = sender(entry.track)?.sent.copy(entry.sequenceNumber, to: &buffer) else { continue }
+      guard let count = sender(entry.track)?.sent.copy(entry.sequenceNumber, into: &buffer) else { continue }
       return Transmit(destination: destination, count: count)
     }
     return nil
@@ -72,6 +72,7 @@ extension CallSession {
     guard let id = sender.sealer else { throw .noKey }
     do throws(SealError) {
       guard let sealed = try keys?.seal(id, in: &buffer, frame: range, at: now) else { throw SealError.noKey }
+      lastSealed = sealed
       return sealed
     } catch {
       throw error == .noKey ? .noKey : .sealing(error)

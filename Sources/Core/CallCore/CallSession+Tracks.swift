@@ -44,7 +44,7 @@ extension CallSession {
       protection: protection(of: info, identity: identity, kind: kind), parameters: parameters,
       configuration: configuration)
     // Nothing is decoded of a track that is refused, so nobody is asked for anything.
-    if kind == .audio || track.protection == .refused { track.video.asker.got() }
+    if kind == .audio || track.protection == .refused { track.video.asker.rest() }
     tracks.append(track)
   }
 

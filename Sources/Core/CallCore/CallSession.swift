@@ -99,6 +99,8 @@ public struct CallSession: ~Copyable, @unchecked Sendable {
   var transportSequence: UInt16 = 0
   var audioLevel: AudioLevel?
   var frameBuffer: [UInt8] = []
+  /// Where the frame that was sealed last lies in `frameBuffer`.
+  var lastSealed = 0..<0
   var packetBuffer = [UInt8](repeating: 0, count: packetByteCount)
   var counts = CallStatistics()
 

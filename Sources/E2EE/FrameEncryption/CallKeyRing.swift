@@ -110,8 +110,6 @@ public struct CallKeyRing: ~Copyable, Sendable {
 
   /// The key that frames are sealed under, or nil before the first.
   public var sendKeyIdentifier: UInt32? { state.sendKey?.key.keyIdentifier }
-  /// The newest key, or nil before the first.
-  public var newestKeyIdentifier: UInt32? { state.keys.last?.key.keyIdentifier }
   /// Call `handleTimeout` then; nil when nothing is due.
   public var nextDeadline: Instant? { state.deadline == .distantFuture ? nil : state.deadline }
 

@@ -14,7 +14,6 @@ final class ServerService {
   var connections: [OpaquePointer: ServerConnection] = [:]
   /// WebSockets that are open, by the id of their handle.
   var open: [UInt64: OpaquePointer] = [:]
-  private var isClosingAll = false
 
   init(link: ServerLink, limits: WebServerLimits, handler: any WebServerHandler) {
     self.link = link

@@ -3,27 +3,12 @@ import CPalbeWebSockets
 import Synchronization
 
 /// The library below the server and the client.
-public enum WebLibrary {
-  private static let sink = Mutex<(@Sendable (String) -> Void)?>(nil)
-
-  /// Hands warnings and errors of the library to `handler`, from its service threads; nil, the default,
-  /// drops them.
-  /// Nothing is ever written to the standard streams.
-  public static func setLogHandler(_ handler: (@Sendable (String) -> Void)?) {
-    initialize()
-    sink.withLock { $0 = handler }
-  }
-
+enum WebLibrary {
   /// Silences the library, which by default writes to standard error. Called before its first use.
   static func initialize() { _ = isInitialized }
 
   private static let isInitialized: Bool = {
-    lws_set_log_level(Int32(LLL_ERR | LLL_WARN)) { _, line in
-      guard let line, let handler = sink.withLock({ $0 }) else { return }
-      var text = String(cString: line)
-      while text.last?.isNewline == true { text.removeLast() }
-      handler(text)
-    }
+    lws_set_log_level(0) { _, _ in }
     return true
   }()
 }

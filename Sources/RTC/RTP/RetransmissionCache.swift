@@ -63,6 +63,14 @@ public struct RetransmissionCache: ~Copyable {
     return bytes.span.extracting(start..<start + Int(slot.byteCount))
   }
 
+  /// Copies the packet to the start of `buffer` and returns its length; nil when it is gone or does not fit.
+  @inlinable @_lifetime(buffer: copy buffer)
+  public func copy(_ sequenceNumber: SequenceNumber, into buffer: inout MutableSpan<UInt8>) -> Int? {
+    guard let packet = lookup(sequenceNumber), packet.count <= buffer.count else { return nil }
+    buffer.copyBytes(from: packet, at: 0)
+    return packet.count
+  }
+
   /// True when the packet is there and was not repaired within `minimumInterval`; notes that it is repaired now.
   ///
   /// A receiver that asks again before a repair can have arrived must not make the sender amplify.

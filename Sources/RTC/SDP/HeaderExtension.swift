@@ -2,7 +2,7 @@
 public struct HeaderExtension: Equatable, Sendable {
   /// 1 to 14 fit the one-byte form, up to 255 the two-byte form; an answer uses the one that was offered.
   public var id: UInt8
-  /// What it means.
+  /// What it means; PalbeRTP's `RTPExtensionIDs` names those that are read and written.
   public var uri: String
   /// Narrower than the section's direction, where it is stated.
   public var direction: MediaDirection?
@@ -13,29 +13,6 @@ public struct HeaderExtension: Equatable, Sendable {
     self.uri = uri
     self.direction = direction
   }
-
-  /// RFC 6464.
-  public static let audioLevel = "urn:ietf:params:rtp-hdrext:ssrc-audio-level"
-  /// RFC 9143 §15.
-  public static let mid = "urn:ietf:params:rtp-hdrext:sdes:mid"
-  /// RFC 8852: the layer of a simulcast stream.
-  public static let rid = "urn:ietf:params:rtp-hdrext:sdes:rtp-stream-id"
-  /// RFC 8852: the layer that a retransmission repairs.
-  public static let repairedRid = "urn:ietf:params:rtp-hdrext:sdes:repaired-rtp-stream-id"
-  /// draft-holmer-rmcat-transport-wide-cc-extensions-01.
-  public static let transportSequenceNumber =
-    "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01"
-  /// 24 bits of the time a packet was sent.
-  public static let absoluteSendTime = "http://www.webrtc.org/experiments/rtp-hdrext/abs-send-time"
-  /// The least and largest delay before play-out.
-  public static let playoutDelay = "http://www.webrtc.org/experiments/rtp-hdrext/playout-delay"
-  /// RFC 5450.
-  public static let transmissionOffset = "urn:ietf:params:rtp-hdrext:toffset"
-  /// How the picture is turned.
-  public static let videoOrientation = "urn:3gpp:video-orientation"
-  /// Which frames a frame needs (AV1 RTP specification).
-  public static let dependencyDescriptor =
-    "https://aomediacodec.github.io/av1-rtp-spec/#dependency-descriptor-rtp-header-extension"
 }
 
 extension MediaSection {

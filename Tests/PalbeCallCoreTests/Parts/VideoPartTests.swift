@@ -23,22 +23,6 @@ import Testing
     #expect(chain.judge(7, isKeyFrame: false) == .decodable)
   }
 
-  @Test("A key frame is asked for at once, again every 500 ms, and not once it came")
-  func asker() {
-    var asker = KeyFrameAsker()
-    let now = Instant(nanoseconds: 5_000_000_000)
-    #expect(asker.nextDeadline == nil && !asker.poll(at: now))
-    asker.want()
-    #expect(asker.poll(at: now) && !asker.poll(at: now + .milliseconds(499)))
-    #expect(asker.nextDeadline == now + .milliseconds(500))
-    #expect(asker.poll(at: now + .milliseconds(500)) == true)
-    asker.got()
-    #expect(!asker.poll(at: now + .seconds(2)) && asker.count == 2)
-    // A new want right after a request waits its time.
-    asker.want()
-    #expect(!asker.poll(at: now + .milliseconds(900)) && asker.poll(at: now + .seconds(1)))
-  }
-
   @Test(
     "livekit-protocol.md §4 (4): requests to the encoder are coalesced, and a key frame under way meets them")
   func throttle() {

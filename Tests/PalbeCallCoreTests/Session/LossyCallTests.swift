@@ -74,6 +74,7 @@ import Testing
           ?? false)
     }
     #expect(world.uniqueness.reusedSequences == 0 && world.uniqueness.reusedCounters == 0)
+    #expect(world.uniqueness.sealedCount == world.sealedFrames)
     #expect(world.uniqueness.frameCount > 500)
   }
 

@@ -1,4 +1,5 @@
 import PalbeCallCore
+import PalbeNetSim
 import PalbeUnits
 import Testing
 
@@ -26,6 +27,34 @@ import Testing
     let second = try run(seed: 81)
     #expect(second == first, "\(zip(first, second).first { $0 != $1 } ?? ("", ""))")
     #expect(try run(seed: 82) != first)
+  }
+
+  /// What three parties and the real SFU make of a lossy network.
+  private func call(seed: UInt64) throws -> [String] {
+    let link = Link(
+      delay: .milliseconds(15), jitter: .milliseconds(10), loss: 0.03, duplication: 0.02, reordering: 0.02,
+      reorderDelay: .milliseconds(15))
+    let world = try World(seed: seed, link: link)
+    for number in 1...3 {
+      try world.join("party\(number)", key: callKey) { $0.expectedRemoteParticipants = 2 }
+      world.run(for: .milliseconds(300))
+    }
+    world.run(for: .seconds(2))
+    #expect(world.spins == 0)
+    return world.parties.flatMap { party in
+      let tracks = party.tracks.values.sorted { ($0.identity, "\($0.kind)") < ($1.identity, "\($1.kind)") }
+      return party.events.map { "\(party.identity) \($0)" } + ["\(party.session.statistics)"]
+        + tracks.map { "\(party.identity) \($0.identity) \($0.kind) \($0.numbers) \($0.arrivals)" }
+    }
+  }
+
+  @Test("architecture.md: a call through the real SFU replays from its seed")
+  func replayThroughSFU() throws {
+    let first = try call(seed: 83)
+    #expect(first.count > 20)
+    let second = try call(seed: 83)
+    #expect(second == first, "\(zip(first, second).first { $0 != $1 } ?? ("", ""))")
+    #expect(try call(seed: 84) != first)
   }
 
   @Test("A decoder that fails gets a key frame next, and nothing before it")

@@ -51,7 +51,7 @@ import Testing
     #expect(offer.transport?.setup == .actpass)
     #expect(!offer.media[0].candidates.isEmpty)
     // The level of the voice is not offered for what we send.
-    #expect(offer.media[0].headerExtensionID(HeaderExtension.audioLevel) == nil)
+    #expect(offer.media[0].headerExtensionID(RTPExtensionIDs.audioLevelURI) == nil)
   }
 
   @Test(

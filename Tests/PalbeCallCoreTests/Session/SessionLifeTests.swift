@@ -133,6 +133,7 @@ import Testing
       }
     }
     #expect(world.uniqueness.reusedSequences == 0 && world.uniqueness.reusedCounters == 0)
+    #expect(world.uniqueness.sealedCount == world.sealedFrames)
   }
 
   @Test("livekit-protocol.md §1.5: pings go out, and their silence is noticed only where no media flows")

@@ -1,6 +1,7 @@
 import PalbeCallCore
 import PalbeFrameEncryption
 import PalbeNetSim
+import PalbeRTP
 import PalbeUnits
 import Testing
 
@@ -34,6 +35,26 @@ let nextKey = [UInt8](100..<132)
       #expect(audio.pulls.concealed == 0 && audio.pulls.recovered == 0)
     }
     #expect(world.uniqueness.reusedSequences == 0 && world.uniqueness.reusedCounters == 0)
+    #expect(world.uniqueness.sealedCount == world.sealedFrames)
     #expect(world.uniqueness.packetCount > 500 && world.uniqueness.frameCount > 200)
+  }
+
+  @Test(
+    "RFC 6464: the level that was set leaves with microphone packets, where the call sends levels",
+    arguments: [true, false])
+  func audioLevel(_ isSent: Bool) throws {
+    let world = try World(seed: 2)
+    let ada = try world.join("ada", key: callKey) { $0.sendsAudioLevel = isSent }
+    ada.session.setAudioLevel(5)
+    var ids = RTPExtensionIDs()
+    ids.audioLevel = 1
+    var levels: [AudioLevel?] = []
+    world.onReceivedMedia = { packet in
+      guard let header = try? RTPHeader.parse(packet), header.payloadType != PayloadType(96) else { return }
+      levels.append(ids.read(header, in: packet).audioLevel)
+    }
+    world.run(for: .seconds(1))
+    #expect(levels.count > 20)
+    #expect(levels.allSatisfy { $0 == (isSent ? AudioLevel(isVoice: true, level: 5) : nil) })
   }
 }

@@ -1,8 +1,9 @@
-import PalbeCallCore
 import PalbeDTLS
 import PalbeFrameEncryption
 import PalbeSFUCore
 import PalbeUnits
+
+@testable import PalbeCallCore
 
 /// What a party got of one remote track.
 struct TrackLog {
@@ -58,6 +59,15 @@ final class Party {
       random: RandomSource(seed: seed), now: now, unixNanoseconds: World.epoch + now.nanoseconds)
   }
 
+  /// Gets every frame right after it was sealed.
+  var onSealed: (FrameCodec, [UInt8]) -> Void = { _, _ in }
+
+  private func send(_ bytes: [UInt8], on track: LocalTrack, rate: Int64, at now: Instant) throws(SendError) {
+    try session.send(bytes.span, on: track, timestamp: ticks(now, rate), at: now)
+    guard !session.lastSealed.isEmpty else { return }
+    onSealed(track == .camera ? .vp8 : .opus, [UInt8](session.frameBuffer[session.lastSealed]))
+  }
+
   /// Makes what is due. The clocks run on while nothing can be sent.
   func capture(at now: Instant) {
     if capturesVideo, nextVideo <= now {
@@ -65,8 +75,7 @@ final class Party {
       let frame = SyntheticFrame(isKeyFrame: wantsKeyFrame, number: videoNumber, sentAt: now)
       let bytes = frame.video(byteCount: frame.isKeyFrame ? videoByteCount * 4 : videoByteCount)
       do {
-        try session.send(
-          bytes.span, on: .camera, timestamp: ticks(now, 90_000), at: now)
+        try send(bytes, on: .camera, rate: 90_000, at: now)
         sentVideo.append(videoNumber)
         videoNumber += 1
         wantsKeyFrame = false
@@ -76,8 +85,7 @@ final class Party {
       nextAudio = max(nextAudio, now - .milliseconds(20)) + .milliseconds(20)
       let bytes = SyntheticFrame(number: audioNumber, sentAt: now).audio(byteCount: 80)
       do {
-        try session.send(
-          bytes.span, on: .microphone, timestamp: ticks(now, 48_000), at: now)
+        try send(bytes, on: .microphone, rate: 48_000, at: now)
         sentAudio.append(audioNumber)
         audioNumber += 1
       } catch { sendErrors.append(error) }

@@ -13,17 +13,19 @@ struct Uniqueness {
   private struct Frame: Hashable {
     var key: UInt64
     var counter: UInt64
-    var offset: Int
   }
 
   private(set) var packetCount = 0
   private(set) var frameCount = 0
+  /// Frames as they were sealed, what the network loses later among them.
+  private(set) var sealedCount = 0
   /// Must stay zero.
   private(set) var reusedSequences = 0
   private(set) var reusedCounters = 0
   private var packets: [Packet: [UInt8]] = [:]
   private var unwrappers: [String: SequenceUnwrapper] = [:]
   private var frames: [Frame: [UInt8]] = [:]
+  private var sealedFrames: Set<Frame> = []
 
   /// A datagram as it leaves.
   mutating func sent(_ bytes: [UInt8], by sender: String) {
@@ -41,6 +43,22 @@ struct Uniqueness {
     if known != bytes { reusedSequences += 1 }
   }
 
+  /// A frame right after it was sealed: each takes a counter of its own.
+  mutating func sealed(_ bytes: [UInt8], _ codec: FrameCodec) {
+    sealedCount += 1
+    guard let frame = Self.frame(of: bytes, codec), sealedFrames.insert(frame).inserted else {
+      reusedCounters += 1
+      return
+    }
+  }
+
+  private static func frame(of bytes: [UInt8], _ codec: FrameCodec) -> Frame? {
+    guard let first = bytes.first else { return nil }
+    let clear = codec.clearByteCount(firstByte: first)
+    guard bytes.count > clear, let header = try? SFrameHeader.parse(bytes.span, at: clear) else { return nil }
+    return Frame(key: header.keyID, counter: header.counter)
+  }
+
   /// An RTP packet as the SFU sees it after SRTP: the head of a sealed frame shows key id and counter.
   mutating func opened(_ packet: Span<UInt8>) {
     guard let header = try? RTPHeader.parse(packet) else { return }
@@ -54,10 +72,7 @@ struct Uniqueness {
       payload.removeFirst(descriptor.byteCount)
       codec = .vp8
     }
-    guard let first = payload.first else { return }
-    let clear = codec.clearByteCount(firstByte: first)
-    guard payload.count > clear, let sframe = try? SFrameHeader.parse(payload.span, at: clear) else { return }
-    let frame = Frame(key: sframe.keyID, counter: sframe.counter, offset: 0)
+    guard let frame = Self.frame(of: payload, codec) else { return }
     guard let known = frames[frame] else {
       frames[frame] = payload
       frameCount += 1

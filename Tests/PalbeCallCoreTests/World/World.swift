@@ -33,6 +33,8 @@ final class World {
   /// How often a deadline was not met by meeting it: must stay zero.
   var spins = 0
   var uniqueness = Uniqueness()
+  /// Gets every RTP packet as the SFU sees it.
+  var onReceivedMedia: (Span<UInt8>) -> Void = { _ in }
   private var signals: [Signal] = []
   private var random: RandomSource
   private let clientIdentity: DTLSIdentity
@@ -48,6 +50,9 @@ final class World {
       random: RandomSource(seed: random.next()), now: now, unixNanoseconds: World.epoch + now.nanoseconds)
     self.random = random
   }
+
+  /// Frames that the parties' sessions say they sealed.
+  var sealedFrames: Int { parties.reduce(0) { $0 + Int($1.session.statistics.sealedFrames) } }
 
   // MARK: Acting
 
@@ -65,6 +70,7 @@ final class World {
     let party = try Party(
       configuration, address: SocketAddress(ipv4: 10, 0, 1, UInt8(index + 1), port: 5_000),
       connection: ConnectionID(UInt64(index + 1)), seed: random.next(), dtls: clientIdentity, at: now)
+    party.onSealed = { [unowned self] in uniqueness.sealed($1, $0) }
     if let key { try party.session.installKey(key.span, sending: .now, at: now) }
     party.capturesVideo = captures && publishes.contains(.camera)
     party.capturesAudio = captures && publishes.contains(.microphone)
@@ -196,7 +202,10 @@ final class World {
     var span = bytes.mutableSpan
     if datagram.destination == server {
       worker.receive(&span, count: count, from: datagram.source, at: now)
-      worker.withReceivedMedia { uniqueness.opened($0) }
+      worker.withReceivedMedia {
+        uniqueness.opened($0)
+        onReceivedMedia($0)
+      }
       drainWorker()
     } else if let party = parties.first(where: { $0.address == datagram.destination }), !party.isGone {
       party.session.receive(&span, count: count, from: datagram.source, at: now)

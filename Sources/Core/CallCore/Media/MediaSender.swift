@@ -23,7 +23,7 @@ final class MediaSender {
   /// The frame sealer, with end-to-end encryption.
   var sealer: FrameSenderID?
   var statistics: SenderStatistics
-  var sent: SentPackets
+  var sent: RetransmissionCache
   var packetizer: VP8Packetizer
   var throttle = KeyFrameThrottle()
   private var nextSequence: SequenceNumber
@@ -40,7 +40,7 @@ final class MediaSender {
     // Below 32,768: the loss of the first packets cannot hide a roll-over (RFC 3711 §3.3.1).
     nextSequence = SequenceNumber(UInt16(truncatingIfNeeded: random.next() & 0x7fff))
     statistics = SenderStatistics(ssrc: ssrc, clockRate: clockRate)
-    sent = SentPackets(capacity: track == .camera ? 2_048 : 256)
+    sent = RetransmissionCache(capacity: track == .camera ? 2_048 : 256)
     packetizer = VP8Packetizer(
       maximumPayloadByteCount: maximumDatagramByteCount - Self.overhead,
       firstPictureID: UInt16(truncatingIfNeeded: random.next()))

@@ -42,7 +42,7 @@ struct OfferBuilder: Sendable {
     ]
     var extensions = commonExtensions
     if announcesAudioLevel || section.use == .receiving {
-      extensions.append(HeaderExtension(id: Self.audioLevelID, uri: HeaderExtension.audioLevel))
+      extensions.append(HeaderExtension(id: Self.audioLevelID, uri: RTPExtensionIDs.audioLevelURI))
     }
     media.headerExtensions = extensions
     announce(section, senders, in: &media)
@@ -66,8 +66,8 @@ struct OfferBuilder: Sendable {
 
   private var commonExtensions: [HeaderExtension] {
     [
-      HeaderExtension(id: Self.transportSequenceID, uri: HeaderExtension.transportSequenceNumber),
-      HeaderExtension(id: Self.midID, uri: HeaderExtension.mid),
+      HeaderExtension(id: Self.transportSequenceID, uri: RTPExtensionIDs.transportSequenceNumberURI),
+      HeaderExtension(id: Self.midID, uri: RTPExtensionIDs.midURI),
     ]
   }
 

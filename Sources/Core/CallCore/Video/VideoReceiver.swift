@@ -13,7 +13,7 @@ struct VideoReceiver: ~Copyable {
   private var gap: (sequence: ExtendedSequenceNumber, since: Instant)?
   private var isGivenUp = false
   var chain = FrameChain()
-  var asker = KeyFrameAsker()
+  var asker = KeyFrameRequester(interval: .milliseconds(500))
 
   /// - Parameter capacity: packets in the window.
   init(repairTime: TimeDelta, capacity: Int = 1_024) {
@@ -40,7 +40,7 @@ struct VideoReceiver: ~Copyable {
   private mutating func passOn(_ frame: VP8AssembledFrame) -> (frame: VP8AssembledFrame, serial: UInt64) {
     gap = nil
     isGivenUp = false
-    if frame.isKeyFrame { asker.got() }
+    if frame.isKeyFrame { asker.rest() }
     return (frame, chain.number())
   }
 

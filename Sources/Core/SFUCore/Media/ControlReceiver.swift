@@ -28,7 +28,7 @@ extension Participant {
       for block in report.blocks { downlink.downTrack(block.ssrc)?.received(block, at: now) }
     case .nack(let nack):
       guard let downTrack = downlink.downTrack(nack.media), downTrack.ssrc == nack.media else { return }
-      nack.forEach { context.repairs.append($0, of: downTrack) }
+      nack.forEach { context.repairs.append(WaitingRepair(track: downTrack, sequence: $0)) }
     case .pictureLossIndication(_, let media): refreshPicture(media, at: now)
     case .fullIntraRequest(let request):
       for entry in request.entries { refreshPicture(entry.ssrc, at: now) }

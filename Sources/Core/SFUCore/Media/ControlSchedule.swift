@@ -52,18 +52,18 @@ extension Participant {
   /// Asks this publisher for packets that are missing and key frames that are wanted.
   private func askForMedia(at now: Instant) {
     var requests: [RTCPPacket] = []
-    for (ssrc, stream) in uplink.streams {
-      guard case .media = stream.role else { continue }
+    for stream in uplink.tracks.lazy.flatMap(\.streams) {
       let missing = stream.pollNACKs(at: now, roundTrip: roundTrip)
       if !missing.isEmpty {
-        requests.append(.nack(GenericNACK(sender: uplink.localSSRC, media: ssrc, sequenceNumbers: missing)))
+        requests.append(
+          .nack(GenericNACK(sender: uplink.localSSRC, media: stream.ssrc, sequenceNumbers: missing)))
       }
       if let deadline = stream.nackDeadline { wake(at: deadline) }
-      if stream.track.downTracks.isEmpty { stream.keyFrames.cancel() }
+      if stream.track.downTracks.isEmpty { stream.keyFrames.rest() }
       // A muted track has no frames to give; its request is sent when it is unmuted.
       guard !stream.track.info.muted else { continue }
       if stream.keyFrames.poll(at: now) {
-        requests.append(.pictureLossIndication(sender: uplink.localSSRC, media: ssrc))
+        requests.append(.pictureLossIndication(sender: uplink.localSSRC, media: stream.ssrc))
       }
       if let deadline = stream.keyFrames.nextDeadline { wake(at: deadline) }
     }
@@ -93,6 +93,8 @@ extension Participant {
     for stream in uplink.streams.values {
       if let block = stream.report(at: now) { blocks.append(block) }
     }
+    // A dictionary's order is another in each run.
+    blocks.sort { $0.ssrc.rawValue < $1.ssrc.rawValue }
     for start in stride(from: 0, to: blocks.count, by: 31) {
       let report = ReceiverReport(
         ssrc: uplink.localSSRC, blocks: Array(blocks[start..<min(start + 31, blocks.count)]))

@@ -66,9 +66,6 @@ final class DownTrack {
   /// The source that goes through now.
   var source: SSRC? { rewriter.source }
 
-  /// Ready, and dark until the publisher sends a key frame.
-  var isWaitingForKeyFrame: Bool { needsKeyFrame && isReady }
-
   func place(_ new: Placement) {
     guard new != placement else { return }
     let isSameKind =
@@ -207,15 +204,5 @@ final class DownTrack {
     let timestamp = clock.rtpTimestamp(at: now, clockRate: track.kind.clockRate)
     report.rtpTimestamp = RTPTimestamp(timestamp.rawValue &+ offset)
     return report
-  }
-}
-
-extension RetransmissionCache {
-  /// Copies a stored packet into `buffer`.
-  @_lifetime(buffer: copy buffer)
-  func copy(_ sequence: SequenceNumber, into buffer: inout MutableSpan<UInt8>) -> Int? {
-    guard let packet = lookup(sequence), packet.count <= buffer.count else { return nil }
-    buffer.copyBytes(from: packet, at: 0)
-    return packet.count
   }
 }

@@ -72,7 +72,7 @@ final class IncomingStream {
   func ended() {
     if nacks != nil { nacks = NackTracker() }
     unwrapper = SequenceUnwrapper()
-    keyFrames.cancel()
+    keyFrames.rest()
   }
 
   func isAlive(at now: Instant) -> Bool { lastPacketAt.map { now - $0 < .milliseconds(1_500) } ?? false }

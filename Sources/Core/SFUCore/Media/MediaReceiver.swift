@@ -26,7 +26,7 @@ extension Participant {
       let sequence = stream.admit(packet.header.sequenceNumber, at: now)
     else { return }
     if let deadline = stream.nackDeadline { wake(at: deadline) }
-    if packet.startsKeyFrame { stream.keyFrames.keyFrameArrived() }
+    if packet.startsKeyFrame { stream.keyFrames.rest() }
     packet.accept(on: stream, sequence: sequence)
   }
 }

@@ -103,7 +103,7 @@ final class Participant {
 
   func flushHandshake() {
     while let (bytes, destination) = transport.pollHandshake() {
-      context.datagrams.append(bytes, to: destination)
+      context.datagrams.append(WaitingDatagram(destination: destination, bytes: bytes))
     }
   }
 
@@ -115,6 +115,6 @@ final class Participant {
 
   func sendControl(compound: [UInt8]) {
     guard let remote = transport.remote, let bytes = transport.protectRTCP(compound) else { return }
-    context.datagrams.append(bytes, to: remote)
+    context.datagrams.append(WaitingDatagram(destination: remote, bytes: bytes))
   }
 }

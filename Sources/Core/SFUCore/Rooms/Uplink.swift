@@ -17,6 +17,7 @@ final class Uplink {
   /// The transport's extension ids; one BUNDLE group has one numbering.
   var ids = RTPExtensionIDs()
   var feedback = TransportFeedbackRecorder()
+  /// Of all tracks, media and repairs; the media's are in their tracks' `streams` too, in order.
   private(set) var streams: [SSRC: IncomingStream] = [:]
   /// Sources of tracks that are gone. They must not come back under another track by the MID of a replayed packet.
   private var retired: Set<SSRC> = []

@@ -4,6 +4,8 @@ import PalbeUnits
 /// Who is on this worker, by everything a message or a packet can name them with.
 final class Directory {
   private(set) var rooms: [String: Room] = [:]
+  /// In the order of their joining: what is done for all is done in one order, so that a run replays from its seed.
+  private(set) var participants: [Participant] = []
   private var byConnection: [ConnectionID: Participant] = [:]
   private var byFragment: [String: Participant] = [:]
   private var byAddress: [SocketAddress: Participant] = [:]
@@ -13,12 +15,12 @@ final class Directory {
   func participant(on connection: ConnectionID) -> Participant? { byConnection[connection] }
   func participant(fragment: String) -> Participant? { byFragment[fragment] }
   func participant(at address: SocketAddress) -> Participant? { byAddress[address] }
-  var participants: [Participant] { Array(byConnection.values) }
 
   func insert(_ room: Room) { rooms[room.name] = room }
   func remove(_ room: Room) { rooms[room.name] = nil }
 
   func insert(_ participant: Participant) {
+    participants.append(participant)
     byConnection[participant.connection] = participant
     insertFragment(of: participant)
   }
@@ -46,6 +48,7 @@ final class Directory {
   }
 
   func remove(_ participant: Participant) {
+    participants.removeAll { $0 === participant }
     byConnection[participant.connection] = nil
     for fragment in participant.fragments { byFragment[fragment] = nil }
     for address in participant.addresses { byAddress[address] = nil }
@@ -55,7 +58,7 @@ final class Directory {
 
   /// Calls `body` for every participant with a timer that is due, and lets the others say when theirs is.
   func forEachDue(at now: Instant, _ body: (Participant) -> Void) {
-    for participant in byConnection.values {
+    for participant in participants {
       if participant.deadline <= now {
         due.append(participant)
       } else {

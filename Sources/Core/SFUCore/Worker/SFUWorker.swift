@@ -93,9 +93,9 @@ import PalbeWire
   public mutating func pollTransmit(into buffer: inout MutableSpan<UInt8>, at now: Instant) -> Transmit? {
     if let transmit = pollForward(into: &buffer, at: now) { return transmit }
     if let transmit = context.datagrams.pop(into: &buffer) { return transmit }
-    while let (downTrack, sequence) = context.repairs.pop() {
-      guard let count = downTrack.repair(sequence, into: &buffer, at: now),
-        let destination = downTrack.subscriber.transport.remote
+    while let repair = context.repairs.pop() {
+      guard let count = repair.track.repair(repair.sequence, into: &buffer, at: now),
+        let destination = repair.track.subscriber.transport.remote
       else { continue }
       return Transmit(destination: destination, count: count)
     }
@@ -164,7 +164,7 @@ import PalbeWire
     case .respondAndSelect(let bytes, _): response = bytes
     case .ignored: return
     }
-    context.datagrams.append(response, to: remote)
+    context.datagrams.append(WaitingDatagram(destination: remote, bytes: response))
     guard transport.ice.isProven(remote, at: now) else { return }
     directory.claim(remote, for: participant, at: now)
     if let deadline = transport.ice.consentDeadline { participant.wake(at: deadline) }

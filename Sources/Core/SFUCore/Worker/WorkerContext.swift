@@ -9,9 +9,12 @@ final class WorkerContext {
   let identity: DTLSIdentity
   let clock: WallClock
   var random: RandomSource
-  var events = EventQueue()
-  var datagrams = DatagramQueue()
-  var repairs = RepairQueue()
+  /// What the shell has still to be told. It drains this after each input, and one input makes few: none is dropped.
+  var events = BoundedQueue<SFUEvent>(limit: .max)
+  /// What is dropped here, as a network would drop it, is repeated or outdated soon.
+  var datagrams = BoundedQueue<WaitingDatagram>(limit: 4_096)
+  /// A subscriber repeats the request that is dropped here.
+  var repairs = BoundedQueue<WaitingRepair>(limit: 4_096)
   /// No timer is due before this.
   private(set) var nextDeadline = Instant.distantFuture
 

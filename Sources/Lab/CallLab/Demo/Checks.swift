@@ -92,13 +92,16 @@ enum DemoChecks {
     check(
       "the SFU saw no plaintext",
       audit.windows == 0 && audit.packets > 0 && audit.memoryBytes > 0 && audit.searchedFrames > 0,
-      "\(audit.packetWindows) windows in \(audit.packets) packets, \(audit.memoryWindows) in "
+      "\(audit.packetWindows) windows in \(audit.packets) RTP packets, \(audit.memoryWindows) in "
         + "\(audit.memoryBytes >> 20) MiB of its memory")
     check(
       "the search can find plaintext",
       measured.control.foundPercent >= controlPercent && measured.control.searchedFrames > 0,
-      "\(fixed(measured.control.foundPercent, 2)) % of \(measured.control.searchedFrames) unencrypted frames, "
-        + "wanted \(fixed(controlPercent, 0)) %")
+      "\(fixed(measured.control.foundPercent, 2)) % of \(measured.control.searchedFrames) unencrypted frames in "
+        + "RTP packets, wanted \(fixed(controlPercent, 0)) %")
+    check(
+      "the search can find plaintext in memory", measured.control.memoryWindows > 0,
+      "\(measured.control.memoryWindows) windows of unencrypted frames, wanted any")
   }
 
   /// A number with so many decimals.

@@ -98,7 +98,7 @@ enum DemoTable {
   }
 
   private static func search(_ audit: AuditMeasurement) -> String {
-    "\(number(audit.foundPercent, 1)) % of \(audit.searchedFrames) frames in \(audit.packets) packets, "
+    "\(number(audit.foundPercent, 1)) % of \(audit.searchedFrames) frames in \(audit.packets) RTP packets, "
       + "\(audit.memoryWindows) pieces in \(audit.memoryBytes >> 20) MiB of memory"
   }
 

@@ -92,7 +92,7 @@ struct MediaWorker: ~Copyable {
     if hasMessages { handleMessages(at: now) }
     if hasDatagrams { try receive() }
     now = MonotonicClock.now()
-    if !isStopped, let deadline = core.nextDeadline, deadline <= now {
+    if !isStopped, let deadline = nextDeadline, deadline <= now {
       core.handleTimeout(at: now)
       takeOutput(at: now)
     }
@@ -100,11 +100,14 @@ struct MediaWorker: ~Copyable {
     audit?.flush(ifDueAt: now)
   }
 
+  /// When a timer of the core is due; nil while none is set.
+  var nextDeadline: Instant? { core.nextDeadline }
+
   private var readyCount = 0
 
   private mutating func wait() throws(SystemError) {
     var deadline = MonotonicClock.now() + Self.heartbeat
-    if let next = core.nextDeadline { deadline = min(deadline, next) }
+    if let next = nextDeadline { deadline = min(deadline, next) }
     if let audit { deadline = min(deadline, audit.deadline) }
     readyCount = try poller.wait(until: deadline)
   }
