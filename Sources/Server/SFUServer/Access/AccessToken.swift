@@ -91,8 +91,10 @@ struct AccessToken: Equatable {
     guard header.alg == "HS256" else { throw .wrongAlgorithm }
     guard let issuer = claims.iss, let secret = keys[issuer] else { throw .unknownKey }
     let signed = [UInt8]("\(parts[0]).\(parts[1])".utf8)
-    let expected = HMAC<SHA256>.authenticationCode(for: signed, using: [UInt8](secret.utf8))
-    guard ConstantTime.equal(expected.span, signature.span) else { throw .badSignature }
+    let key = [UInt8](secret.utf8)
+    guard HMAC<SHA256>.isValidAuthenticationCode(signature.span, for: signed.span, using: key.span) else {
+      throw .badSignature
+    }
     guard let expiry = claims.exp else { throw .missingExpiry }
     guard Double(now - Self.leeway) < expiry else { throw .expired }
     if let start = claims.nbf, Double(now + Self.leeway) < start { throw .notYetValid }
