@@ -128,7 +128,7 @@ let targets: [Target] = [
 
   // Tools
   tool("palbe-sfu", "PalbeSFUServer", extra: ["PalbeUnits", "PalbeCommandLine", "PalbeEventLoop"]),
-  tool("palbe-call", "PalbeCallLab", extra: ["PalbeCommandLine", "PalbeEventLoop", "PalbeWire"]),
+  tool("palbe-call", "PalbeCallLab", extra: base + ["PalbeCommandLine", "PalbeEventLoop"]),
   tool(
     "palbe-bench", "PalbeFrameEncryption", path: "bench/palbe-bench",
     extra: base + ["PalbeCommandLine", "PalbeCrypto", "CPalbeOpenSSL", "CPalbeMallocCounter"]),

@@ -14,7 +14,7 @@ struct ToolTests {
   /// The ports of "palbe-sfu 1.0.0 listening: signaling 127.0.0.1:7880, media 127.0.0.1:7882".
   private func listening(_ line: String) -> (signaling: UInt16, media: UInt16)? {
     let words = line.split(separator: " ")
-    guard line.hasPrefix("palbe-sfu \(SFUServer.version) listening: signaling 127.0.0.1:"), words.count == 7,
+    guard line.hasPrefix("palbe-sfu \(Release.version) listening: signaling 127.0.0.1:"), words.count == 7,
       let signaling = words[4].split(separator: ":").last.flatMap({ UInt16($0.dropLast()) }),
       let media = words[6].split(separator: ":").last.flatMap({ UInt16($0) })
     else { return nil }
@@ -28,7 +28,7 @@ struct ToolTests {
     #expect(result.output.contains("palbe-sfu serve --dev"))
     let version = try ToolProcess.run("--version")
     #expect(version.code == 0)
-    #expect(version.output == "palbe-sfu \(SFUServer.version)\n")
+    #expect(version.output == "palbe-sfu \(Release.version)\n")
   }
 
   @Test(

@@ -1,7 +1,8 @@
 import PalbeCommandLine
+import PalbeUnits
 
 let program = Program(
-  name: "palbe-call", version: "1.0.0",
+  name: "palbe-call", version: Release.version,
   summary: "joins calls, demonstrates an end-to-end encrypted one, and mints tokens for tests",
   commands: [
     Command(
