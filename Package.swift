@@ -211,7 +211,7 @@ let innerProducts: [Product] =
     "PalbeUnits", "PalbeWire", "PalbeProtobuf", "PalbeCrypto", "PalbeRTP", "PalbeCongestion", "PalbeSDP",
     "PalbeSRTP",
     "PalbeICE", "PalbeDTLS", "PalbeLiveKit", "PalbeMLSMessages", "PalbeOpus", "PalbeVP8", "PalbeMediaFiles",
-    "PalbeSFUCore", "PalbeCallCore", "PalbeWebServer",
+    "PalbeSFUCore", "PalbeCallCore", "PalbeWebServer", "PalbeSFUServer",
   ].map { .library(name: $0, targets: [$0]) }
 
 let package = Package(

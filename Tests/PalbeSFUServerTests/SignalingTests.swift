@@ -6,7 +6,7 @@ import PalbeUnits
 import PalbeWebServer
 import Testing
 
-@testable import PalbeSFUServer
+@_spi(Testing) @testable import PalbeSFUServer
 
 @Suite("Signaling over a real WebSocket (LiveKit protocol 1.2)", .timeLimit(.minutes(2)))
 struct SignalingTests {
