@@ -131,7 +131,7 @@ let targets: [Target] = [
   // Tools
   tool("palbe-sfu", "PalbeSFUServer", extra: ["PalbeUnits", "PalbeCommandLine", "PalbeEventLoop"]),
   tool("mls-interop", "PalbeMLSInterop", extra: ["PalbeUnits"]),
-  tool("palbe-call", "PalbeCallLab", extra: ["PalbeCommandLine", "PalbeEventLoop", "PalbeWire"]),
+  tool("palbe-call", "PalbeCallLab", extra: base + ["PalbeCommandLine", "PalbeEventLoop"]),
   tool(
     "palbe-bench", "PalbeFrameEncryption", path: "bench/palbe-bench",
     extra: base + ["PalbeCommandLine", "PalbeCrypto", "CPalbeOpenSSL", "CPalbeMallocCounter"]),
@@ -215,7 +215,7 @@ let innerProducts: [Product] =
     "PalbeUnits", "PalbeWire", "PalbeProtobuf", "PalbeCrypto", "PalbeRTP", "PalbeCongestion", "PalbeSDP",
     "PalbeSRTP",
     "PalbeICE", "PalbeDTLS", "PalbeLiveKit", "PalbeMLSMessages", "PalbeOpus", "PalbeVP8", "PalbeMediaFiles",
-    "PalbeSFUCore", "PalbeCallCore", "PalbeWebServer",
+    "PalbeSFUCore", "PalbeCallCore", "PalbeWebServer", "PalbeSFUServer",
   ].map { .library(name: $0, targets: [$0]) }
 
 let package = Package(

@@ -8,7 +8,8 @@ let modules = [
   "PalbeSRTP",
   "PalbeICE", "PalbeDTLS", "PalbeLiveKit", "PalbeMLSMessages", "PalbeMLS", "PalbeFrameEncryption",
   "PalbeOpus",
-  "PalbeVP8", "PalbeMediaFiles", "PalbeSFUCore", "PalbeCallCore", "PalbeWebServer",
+  "PalbeVP8", "PalbeMediaFiles", "PalbeSFUCore", "PalbeCallCore", "PalbeWebServer", "PalbeSFUServer",
+  "PalbeCall",
 ]
 
 let package = Package(

@@ -2,7 +2,7 @@ import PalbeFrameEncryption
 import PalbeUnits
 import Testing
 
-@testable import PalbeCall
+@_spi(Testing) @testable import PalbeCall
 
 @Test("ticks are computed from the first: an hour later none has drifted")
 func ticksDoNotDrift() {

@@ -1,7 +1,7 @@
 import PalbeSFUCore
 import Testing
 
-@testable import PalbeSFUServer
+@_spi(Testing) @testable import PalbeSFUServer
 
 @Suite("Access tokens (RFC 7519, HS256)")
 struct AccessTokenTests {

@@ -9,7 +9,7 @@ import PalbeSFUCore
 import PalbeUnits
 import Testing
 
-@testable import PalbeSFUServer
+@_spi(Testing) @testable import PalbeSFUServer
 @testable import PalbeWebServer
 
 /// Encoded frames as far as an SFU looks into them.

@@ -1,7 +1,7 @@
 import CPalbeZlib
 import Testing
 
-@testable import PalbeSFUServer
+@_spi(Testing) @testable import PalbeSFUServer
 
 /// gzip by zlib itself, so that the tests do not depend on our own decoder.
 func gzip(_ bytes: [UInt8]) -> [UInt8] {

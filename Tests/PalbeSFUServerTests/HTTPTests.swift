@@ -3,7 +3,7 @@ import PalbeUnits
 import PalbeWire
 import Testing
 
-@testable import PalbeSFUServer
+@_spi(Testing) @testable import PalbeSFUServer
 
 @Suite("The signaling port over real sockets (LiveKit protocol 1.0 and 1.1)")
 struct HTTPTests {

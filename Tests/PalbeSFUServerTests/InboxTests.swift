@@ -3,7 +3,7 @@ import PalbeSFUCore
 import PalbeUnits
 import Testing
 
-@testable import PalbeSFUServer
+@_spi(Testing) @testable import PalbeSFUServer
 @testable import PalbeWebServer
 
 @Suite("What a worker is told")

@@ -6,7 +6,7 @@ import PalbeWebServer
 import PalbeWire
 import Testing
 
-@testable import PalbeSFUServer
+@_spi(Testing) @testable import PalbeSFUServer
 
 @Suite("Who may join, decided before the upgrade (LiveKit protocol 1.1)")
 struct JoinResolverTests {

@@ -1,7 +1,7 @@
 import PalbeUnits
 import Testing
 
-@testable import PalbeSFUServer
+@_spi(Testing) @testable import PalbeSFUServer
 
 @Suite("Rooms on workers, workers on addresses")
 struct PlacementTests {

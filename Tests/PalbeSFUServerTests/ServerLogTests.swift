@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-@testable import PalbeSFUServer
+@_spi(Testing) @testable import PalbeSFUServer
 
 @Suite("The log")
 struct ServerLogTests {

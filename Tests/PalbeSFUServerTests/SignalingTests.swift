@@ -6,7 +6,7 @@ import PalbeUnits
 import PalbeWebServer
 import Testing
 
-@testable import PalbeSFUServer
+@_spi(Testing) @testable import PalbeSFUServer
 
 @Suite("Signaling over a real WebSocket (LiveKit protocol 1.2)", .timeLimit(.minutes(2)))
 struct SignalingTests {
@@ -26,7 +26,7 @@ struct SignalingTests {
     }
     #expect(join.room?.name == "hall")
     #expect(join.participant?.identity == "anna")
-    #expect(join.serverVersion == SFUServer.version || join.serverInfo?.version == SFUServer.version)
+    #expect(join.serverVersion == Release.version || join.serverInfo?.version == Release.version)
     #expect(join.pingInterval > 0 && join.pingTimeout > 0)
     let answer = try await client.first { if case .answer(let answer) = $0 { answer } else { nil } }
     #expect(answer.type == "answer")

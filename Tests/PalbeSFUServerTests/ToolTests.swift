@@ -5,16 +5,16 @@ import PalbeUnits
 import PalbeWebServer
 import Testing
 
-@testable import PalbeSFUServer
+@_spi(Testing) @testable import PalbeSFUServer
 
 @Suite(
   "palbe-sfu as a process", .timeLimit(.minutes(2)),
-  .enabled(if: ToolProcess.executable != nil, "palbe-sfu is not built: skipped"))
+  .enabled(if: ToolProcess.executable("palbe-sfu") != nil, "palbe-sfu is not built: skipped"))
 struct ToolTests {
   /// The ports of "palbe-sfu 1.0.0 listening: signaling 127.0.0.1:7880, media 127.0.0.1:7882".
   private func listening(_ line: String) -> (signaling: UInt16, media: UInt16)? {
     let words = line.split(separator: " ")
-    guard line.hasPrefix("palbe-sfu \(SFUServer.version) listening: signaling 127.0.0.1:"), words.count == 7,
+    guard line.hasPrefix("palbe-sfu \(Release.version) listening: signaling 127.0.0.1:"), words.count == 7,
       let signaling = words[4].split(separator: ":").last.flatMap({ UInt16($0.dropLast()) }),
       let media = words[6].split(separator: ":").last.flatMap({ UInt16($0) })
     else { return nil }
@@ -23,12 +23,12 @@ struct ToolTests {
 
   @Test("--help shows examples, --version the version", arguments: [["--help"], ["serve", "--help"]])
   func help(arguments: [String]) throws {
-    let result = try ToolProcess(arguments).finish()
+    let result = try ToolProcess.run("palbe-sfu", arguments)
     #expect(result.code == 0)
     #expect(result.output.contains("palbe-sfu serve --dev"))
-    let version = try ToolProcess.run("--version")
+    let version = try ToolProcess.run("palbe-sfu", ["--version"])
     #expect(version.code == 0)
-    #expect(version.output == "palbe-sfu \(SFUServer.version)\n")
+    #expect(version.output == "palbe-sfu \(Release.version)\n")
   }
 
   @Test(
@@ -44,7 +44,7 @@ struct ToolTests {
       ["serve", "--dev", "--port", "0", "--udp-port", "0", "--audit-log", "/nowhere/at/all"],
     ])
   func misuse(arguments: [String]) throws {
-    let result = try ToolProcess(arguments).finish()
+    let result = try ToolProcess.run("palbe-sfu", arguments)
     #expect(result.code == 2)
     #expect(result.output.isEmpty)
     #expect(result.errors.hasPrefix("palbe-sfu: "))
@@ -55,9 +55,11 @@ struct ToolTests {
   @Test(
     "serves, is joined, and ends with exit 0 within a second of the signal", arguments: [SIGTERM, SIGINT])
   func serves(signal: Int32) async throws {
-    let tool = try ToolProcess([
-      "serve", "--dev", "--port", "0", "--udp-port", "0", "--workers", "2", "--log-level", "debug",
-    ])
+    let tool = try ToolProcess(
+      "palbe-sfu",
+      [
+        "serve", "--dev", "--port", "0", "--udp-port", "0", "--workers", "2", "--log-level", "debug",
+      ])
     let ports = try #require(listening(tool.readLine()))
     #expect(ports.signaling > 0 && ports.media > 0)
     #expect(HTTP.ask(ports.signaling, "/").body == "OK")
@@ -84,14 +86,15 @@ struct ToolTests {
 
   @Test("a port in use, TCP or UDP: one line, exit 2")
   func portInUse() throws {
-    let first = try ToolProcess(["serve", "--dev", "--port", "0", "--udp-port", "0", "--workers", "1"])
+    let first = try ToolProcess(
+      "palbe-sfu", ["serve", "--dev", "--port", "0", "--udp-port", "0", "--workers", "1"])
     let ports = try #require(listening(first.readLine()))
     let quiet = ["--workers", "2"]
     for (options, word) in [
       (["--port", "\(ports.signaling)", "--udp-port", "0"], "TCP"),
       (["--port", "0", "--udp-port", "\(ports.media)"], "UDP"),
     ] {
-      let result = try ToolProcess(["serve", "--dev"] + options + quiet).finish()
+      let result = try ToolProcess.run("palbe-sfu", ["serve", "--dev"] + options + quiet)
       #expect(result.code == 2)
       #expect(result.errors.contains("is in use"))
       #expect(result.errors.contains(word))
@@ -104,10 +107,12 @@ struct ToolTests {
   @Test("a secret of fewer than 32 characters is a warning, a longer one is not")
   func weakKey() throws {
     for (secret, isWeak) in [("short", true), (String(repeating: "k", count: 32), false)] {
-      let tool = try ToolProcess([
-        "serve", "--key", "app:\(secret)", "--host", "127.0.0.1", "--port", "0", "--udp-port", "0",
-        "--workers", "1",
-      ])
+      let tool = try ToolProcess(
+        "palbe-sfu",
+        [
+          "serve", "--key", "app:\(secret)", "--host", "127.0.0.1", "--port", "0", "--udp-port", "0",
+          "--workers", "1",
+        ])
       _ = tool.readLine()
       tool.terminate()
       let result = tool.finish()

@@ -1,8 +1,9 @@
 import Glibc
 import PalbeCommandLine
+import PalbeUnits
 
 let program = Program(
-  name: "palbe-bench", version: "0.1.0",
+  name: "palbe-bench", version: Release.version,
   summary: "what this machine's media path costs, beside what it could cost at best",
   commands: [
     Command(

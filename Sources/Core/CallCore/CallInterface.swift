@@ -41,6 +41,8 @@ public struct CallConfiguration: Sendable {
   /// Sends the microphone's level with each packet, where the SFU can read it and tell who speaks. Off,
   /// because it shows when somebody talks.
   public var sendsAudioLevel = false
+  /// Shown to the server as the client's version; empty when there is nothing to tell.
+  public var clientVersion = ""
   /// Announced with the camera track.
   public var videoWidth = 640
   public var videoHeight = 360

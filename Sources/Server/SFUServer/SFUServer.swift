@@ -44,9 +44,6 @@ public final class SFUServer: Sendable {
     public init(keys: [String: String]) { self.keys = keys }
   }
 
-  /// What clients and operators see as the version.
-  public static let version = "1.0.0"
-
   /// Where signaling listens.
   public let signalingAddress: SocketAddress
   /// Where the workers listen, in their order.
@@ -149,7 +146,7 @@ private struct Workers {
       let candidates = HostCandidates.candidates(
         of: address, node: configuration.nodeAddress, hostAddresses: try Host.localAddresses())
       var settings = SFUConfiguration(candidates: candidates)
-      settings.serverVersion = SFUServer.version
+      settings.serverVersion = Release.version
       let seed = WorkerSeed(
         index: index, socket: socket, poller: try Poller(), inbox: inbox, configuration: settings,
         identity: identity, auditFile: audit, log: log)

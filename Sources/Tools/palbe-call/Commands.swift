@@ -58,10 +58,8 @@ func token(_ arguments: ParsedArguments) throws -> Int32 {
   token.name = arguments.string("--name") ?? ""
   token.validSeconds = Int64(
     try arguments.integer("--valid", in: -1_000_000_000...1_000_000_000) ?? 21_600)
-  let key = try arguments.required("--key").split(separator: ":", maxSplits: 1)
-  guard key.count == 2 else { throw ArgumentError("'--key' is no API key; expected NAME:SECRET") }
+  let key = try APIKey(parsing: try arguments.required("--key"), of: "--key")
   print(
-    try token.signed(
-      key: String(key[0]), secret: String(key[1]), now: Int64(Date().timeIntervalSince1970)))
+    try token.signed(key: key.name, secret: key.secret, now: Int64(Date().timeIntervalSince1970)))
   return 0
 }

@@ -1,7 +1,8 @@
 import PalbeCommandLine
+import PalbeUnits
 
 let program = Program(
-  name: "palbe-call", version: "1.0.0",
+  name: "palbe-call", version: Release.version,
   summary: "joins calls, demonstrates an end-to-end encrypted one, and mints tokens for tests",
   commands: [
     Command(
@@ -37,7 +38,7 @@ let program = Program(
         .value("--room", "NAME", "the room to join"),
         .value("--identity", "ID", "who joins: user#device, or a user"),
         .value("--name", "TEXT", "a name to show"),
-        .value("--key", "NAME:SECRET", "the API key, as given to palbe-sfu", default: "devkey:secret"),
+        .value("--key", APIKey.placeholder, "the API key, as given to palbe-sfu", default: "devkey:secret"),
         .value("--valid", "SECONDS", "until it expires; negative for an expired one", default: "21600"),
       ],
       examples: ["palbe-call token --room r --identity ada#phone"]),

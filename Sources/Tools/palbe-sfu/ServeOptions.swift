@@ -21,7 +21,7 @@ struct ServeOptions {
       .value(
         "--udp-port", "N", "UDP port of the first worker, the others follow; 0 takes any", default: "7882"),
       .value(
-        "--key", "NAME:SECRET", "API key that signs access tokens; 32 characters or more of secret",
+        "--key", APIKey.placeholder, "API key that signs access tokens; 32 characters or more of secret",
         repeatable: true),
       .flag("--dev", "the key devkey:secret, on 127.0.0.1: for trying things out"),
       .value("--host", "ADDRESS", "address to listen on (default 0.0.0.0, with --dev 127.0.0.1)"),
@@ -40,16 +40,11 @@ struct ServeOptions {
     let isDevelopment = arguments.has("--dev")
     var keys: [String: String] = [:]
     for text in arguments.strings("--key") {
-      let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-      guard parts.count == 2, !parts[0].isEmpty, !parts[1].isEmpty else {
-        // The text may be a secret: it is not repeated.
-        throw ArgumentError("option '--key' is malformed; expected NAME:SECRET")
+      let key = try APIKey(parsing: text, of: "--key")
+      guard keys.updateValue(key.secret, forKey: key.name) == nil else {
+        throw ArgumentError("option '--key' names '\(key.name)' twice")
       }
-      let name = String(parts[0])
-      guard keys.updateValue(String(parts[1]), forKey: name) == nil else {
-        throw ArgumentError("option '--key' names '\(name)' twice")
-      }
-      if parts[1].utf8.count < Self.secretByteCount { weakKeys.append(name) }
+      if key.secret.utf8.count < Self.secretByteCount { weakKeys.append(key.name) }
     }
     if isDevelopment {
       guard keys.updateValue(Self.developmentKey.secret, forKey: Self.developmentKey.name) == nil else {

@@ -5,7 +5,7 @@ import PalbeSFUServer
 import PalbeUnits
 
 let program = Program(
-  name: "palbe-sfu", version: SFUServer.version,
+  name: "palbe-sfu", version: Release.version,
   summary: "forwards end-to-end encrypted calls without seeing or hearing them",
   commands: [ServeOptions.command])
 
@@ -36,7 +36,7 @@ func serve(_ options: ServeOptions) {
   }
   let media = server.mediaAddresses.first.map(\.description) ?? ""
   put(
-    "palbe-sfu \(SFUServer.version) listening: signaling \(server.signalingAddress), media \(media)",
+    "palbe-sfu \(Release.version) listening: signaling \(server.signalingAddress), media \(media)",
     to: STDOUT_FILENO)
   let signal = signals.wait()
   log.write(.info, "stopping", [("signal", "\(signal)")])

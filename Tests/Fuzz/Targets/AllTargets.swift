@@ -1,13 +1,17 @@
 extension FuzzTarget {
   /// Every target, by name.
   public static let all: [FuzzTarget] = [
+    .accessToken,
     .callDatagram,
     .callSignal,
     .candidateJSON,
     .dtlsDatagram,
+    .edgeURL,
+    .gunzip,
     .headerExtensions,
     .hpkeOpen,
     .iceCandidate,
+    .joinRequest,
     .mlsJoin,
     .mlsMessage,
     .mlsProcess,
@@ -26,6 +30,7 @@ extension FuzzTarget {
     .socketAddress,
     .srtpUnprotect,
     .stun,
+    .tokenClaims,
     .transportFeedback,
     .upgradeResponse,
     .vp8Assembler,
@@ -33,6 +38,7 @@ extension FuzzTarget {
     .vp8Frame,
     .wav,
     .webSocketFrames,
+    .webSocketURL,
     .y4m,
   ]
 }

@@ -37,4 +37,13 @@ extension FuzzTarget {
     }
     _ = reader.finish()
   }
+
+  /// What parses must print and parse again to the same address, and fit into one request line.
+  static let webSocketURL = FuzzTarget(name: "websocket-url") { bytes in
+    guard let url = WebSocketURL(String(decoding: bytes, as: UTF8.self)) else { return }
+    precondition(
+      url.target.hasPrefix("/") && (url.authority + url.target).utf8.allSatisfy { $0 > 32 && $0 < 127 })
+    let again = WebSocketURL("\(url.isSecure ? "wss" : "ws")://\(url.authority)\(url.target)")
+    precondition(again == url, "\(url) does not round-trip")
+  }
 }

@@ -13,7 +13,7 @@ enum JoinRequestBuilder {
     var request = LiveKit.JoinRequest()
     request.clientInfo = .with {
       $0.sdk = .unknown
-      $0.version = "1.0.0"
+      $0.version = configuration.clientVersion
       $0.protocol = protocolVersion
     }
     request.connectionSettings = .with { $0.autoSubscribe = true }

@@ -86,8 +86,8 @@ public struct SFULogRecord: Sendable, Equatable {
 public struct SFUConfiguration: Sendable {
   /// The host candidates that answers carry: this worker's UDP socket, one per local address.
   public var candidates: [SocketAddress]
-  /// Shown to clients as the server's version.
-  public var serverVersion = "1.0.0"
+  /// Shown to clients as the server's version; empty when there is nothing to tell.
+  public var serverVersion = ""
   /// Seconds between a client's pings, and after how many without one it is dropped.
   public var pingInterval = TimeDelta.seconds(5)
   public var pingTimeout = TimeDelta.seconds(15)

@@ -4,14 +4,14 @@ import PalbeUnits
 import PalbeWire
 
 /// An SFU's address.
-struct EdgeURL: Sendable {
+@_spi(Testing) public struct EdgeURL: Sendable {
   /// Without brackets.
-  let host: String
-  let port: UInt16
+  @_spi(Testing) public let host: String
+  @_spi(Testing) public let port: UInt16
   private let base: String
 
   /// Nil unless `text` is a `ws://` or `wss://` address with a host and without a query.
-  init?(_ text: String) {
+  @_spi(Testing) public init?(_ text: String) {
     guard let parts = URLComponents(string: text), let scheme = parts.scheme?.lowercased(),
       scheme == "ws" || scheme == "wss", var host = parts.host, !host.isEmpty, parts.user == nil,
       parts.query == nil, parts.fragment == nil
@@ -24,7 +24,7 @@ struct EdgeURL: Sendable {
   }
 
   /// Where a call of the single-connection protocol begins.
-  func signalingURL(joinRequest: [UInt8]) -> String {
+  @_spi(Testing) public func signalingURL(joinRequest: [UInt8]) -> String {
     "\(base)/rtc/v1?join_request=\(Base64.encode(joinRequest, alphabet: .url))"
   }
 

@@ -111,6 +111,7 @@ struct NetworkLoop: ~Copyable {
     var call = CallConfiguration(
       room: claims.room, identity: claims.identity, publishes: configuration.publishes,
       encryption: configuration.encryption)
+    call.clientVersion = Release.version
     if let camera = configuration.videoSource {
       call.videoWidth = camera.width
       call.videoHeight = camera.height

@@ -2,18 +2,18 @@ import Foundation
 import PalbeWire
 
 /// What a client reads from its own access token. It cannot verify it, and need not: the server does.
-struct TokenClaims: Decodable {
+@_spi(Testing) public struct TokenClaims: Decodable {
   private struct Video: Decodable { var room: String }
   private var sub: String
   private var video: Video
 
   /// This participant, `user#device` or a bare user.
-  var identity: String { sub }
+  @_spi(Testing) public var identity: String { sub }
   /// The room that the token grants.
-  var room: String { video.room }
+  @_spi(Testing) public var room: String { video.room }
 
   /// Reads the payload of a JWT in compact form (RFC 7519 §7.2); nil when it is none or names no room or identity.
-  init?(token: String) {
+  @_spi(Testing) public init?(token: String) {
     let parts = token.split(separator: ".", omittingEmptySubsequences: false)
     guard parts.count == 3, token.utf8.allSatisfy({ $0 > 32 && $0 < 127 }),
       let payload = Base64.decode(parts[1], alphabet: .url),

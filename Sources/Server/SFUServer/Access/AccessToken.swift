@@ -4,7 +4,7 @@ import PalbeSFUCore
 import PalbeWire
 
 /// Why an access token was refused.
-enum AccessTokenError: Error, Equatable, CustomStringConvertible {
+@_spi(Testing) public enum AccessTokenError: Error, Equatable, CustomStringConvertible {
   case malformed
   case wrongAlgorithm
   case unknownKey
@@ -14,7 +14,7 @@ enum AccessTokenError: Error, Equatable, CustomStringConvertible {
   case missingExpiry
 
   /// What the client is told; never part of a secret.
-  var description: String {
+  @_spi(Testing) public var description: String {
     switch self {
     case .malformed: "invalid token: not a signed JSON web token"
     case .wrongAlgorithm: "invalid token: the algorithm must be HS256"
@@ -28,9 +28,9 @@ enum AccessTokenError: Error, Equatable, CustomStringConvertible {
 }
 
 /// LiveKit's access token: a JSON web token signed with HS256 (RFC 7519).
-struct AccessToken: Equatable {
+@_spi(Testing) public struct AccessToken: Equatable {
   /// The claims that the SFU reads.
-  var identity: String
+  @_spi(Testing) public var identity: String
   var name: String
   var metadata: String
   var attributes: [String: String]
@@ -81,7 +81,9 @@ struct AccessToken: Equatable {
   ///   - token: the compact form, at most 16 KiB.
   ///   - keys: API key name to secret.
   ///   - now: seconds since 1970.
-  init(verifying token: String, keys: [String: String], now: Int64) throws(AccessTokenError) {
+  @_spi(Testing) public init(
+    verifying token: String, keys: [String: String], now: Int64
+  ) throws(AccessTokenError) {
     guard token.utf8.count <= 16_384 else { throw .malformed }
     let parts = token.split(separator: ".", omittingEmptySubsequences: false)
     guard parts.count == 3,
@@ -91,8 +93,10 @@ struct AccessToken: Equatable {
     guard header.alg == "HS256" else { throw .wrongAlgorithm }
     guard let issuer = claims.iss, let secret = keys[issuer] else { throw .unknownKey }
     let signed = [UInt8]("\(parts[0]).\(parts[1])".utf8)
-    let expected = HMAC<SHA256>.authenticationCode(for: signed, using: [UInt8](secret.utf8))
-    guard ConstantTime.equal(expected.span, signature.span) else { throw .badSignature }
+    let key = [UInt8](secret.utf8)
+    guard HMAC<SHA256>.isValidAuthenticationCode(signature.span, for: signed.span, using: key.span) else {
+      throw .badSignature
+    }
     guard let expiry = claims.exp else { throw .missingExpiry }
     guard Double(now - Self.leeway) < expiry else { throw .expired }
     if let start = claims.nbf, Double(now + Self.leeway) < start { throw .notYetValid }

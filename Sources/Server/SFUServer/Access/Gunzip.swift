@@ -1,14 +1,16 @@
 import CPalbeZlib
 
 /// Why compressed bytes were refused.
-enum GunzipError: Error, Equatable {
+@_spi(Testing) public enum GunzipError: Error, Equatable {
   case malformed
   /// The decompressed size is above the cap.
   case tooLarge(limit: Int)
 }
 
 /// Decompresses a gzip member (RFC 1952) into at most `limit` bytes; bytes after the member are refused.
-func gunzip(_ compressed: [UInt8], limit: Int) throws(GunzipError) -> [UInt8] {
+@_spi(Testing) public func gunzip(
+  _ compressed: [UInt8], limit: Int
+) throws(GunzipError) -> [UInt8] {
   var stream = z_stream()
   // 16 + MAX_WBITS: a gzip header and trailer, not zlib's.
   guard

@@ -5,7 +5,7 @@ import PalbeWebServer
 import PalbeWire
 
 /// Why somebody may not join, as the HTTP answer that says so.
-struct JoinRefusal: Error, Equatable {
+@_spi(Testing) public struct JoinRefusal: Error, Equatable {
   var status: Int
   var reason: String
 
@@ -22,9 +22,9 @@ struct JoinRefusal: Error, Equatable {
 /// 4. There is an identity, and it has at most 256 bytes; 400.
 /// 5. There is a room name, and it has at most 256 bytes; 400.
 /// 6. `join_request` is base64url of a `WrappedJoinRequest`, plain or gzip, at most 1 MiB decompressed; 400.
-struct JoinResolver: Sendable {
+@_spi(Testing) public struct JoinResolver: Sendable {
   static let nameByteLimit = 256
-  static let joinRequestByteLimit = 1 << 20
+  @_spi(Testing) public static let joinRequestByteLimit = 1 << 20
 
   /// API key name to secret.
   var keys: [String: String]
@@ -64,7 +64,7 @@ struct JoinResolver: Sendable {
   }
 
   /// Reads the query item, its percent-encoding already undone.
-  static func decode(_ text: String) throws(JoinRefusal) -> LiveKit.JoinRequest {
+  @_spi(Testing) public static func decode(_ text: String) throws(JoinRefusal) -> LiveKit.JoinRequest {
     guard let bytes = Base64.decode(text, alphabet: .url) else {
       throw .badRequest("join_request is not base64url")
     }

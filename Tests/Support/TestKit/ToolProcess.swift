@@ -1,0 +1,75 @@
+import Foundation
+import Glibc
+
+/// A run of one of the built tools, which lie beside the test bundle. Never outlives the test.
+public final class ToolProcess {
+  private let process = Process()
+  private let output = Pipe()
+  private let errors = Pipe()
+
+  /// How a run ended.
+  public struct Result: Equatable, Sendable {
+    public let code: Int32
+    public let output: String
+    public let errors: String
+
+    public init(code: Int32, output: String, errors: String) {
+      self.code = code
+      self.output = output
+      self.errors = errors
+    }
+  }
+
+  /// Where SwiftPM puts a product: the folder of the test executable; nil when it is not built.
+  public static func executable(_ tool: String) -> URL? {
+    let link = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
+    let candidates =
+      [link.deletingLastPathComponent()]
+      + CommandLine.arguments.map { URL(fileURLWithPath: $0).deletingLastPathComponent() }
+      + ["debug", "release"].map { Vectors.projectRoot.appendingPathComponent(".build/\($0)") }
+    return candidates.map { $0.appendingPathComponent(tool) }
+      .first { FileManager.default.isExecutableFile(atPath: $0.path) }
+  }
+
+  /// Starts a tool such as "palbe-sfu".
+  public init(_ tool: String, _ arguments: [String]) throws {
+    guard let executable = Self.executable(tool) else { throw CocoaError(.fileNoSuchFile) }
+    process.executableURL = executable
+    process.arguments = arguments
+    process.standardOutput = output
+    process.standardError = errors
+    process.standardInput = FileHandle.nullDevice
+    try process.run()
+  }
+
+  deinit {
+    if process.isRunning { kill(process.processIdentifier, SIGKILL) }
+  }
+
+  /// One line of standard output, without its end.
+  public func readLine() -> String {
+    var line = [UInt8]()
+    while let byte = try? output.fileHandleForReading.read(upToCount: 1)?.first, byte != 0x0a {
+      line.append(byte)
+    }
+    return String(decoding: line, as: UTF8.self)
+  }
+
+  /// Sends a signal.
+  public func terminate(with signal: Int32 = SIGTERM) { kill(process.processIdentifier, signal) }
+
+  /// Waits for the end: exit code, and what came on both streams.
+  public func finish() -> Result {
+    let told = (try? errors.fileHandleForReading.readToEnd()) ?? Data()
+    let printed = (try? output.fileHandleForReading.readToEnd()) ?? Data()
+    process.waitUntilExit()
+    return Result(
+      code: process.terminationStatus, output: String(decoding: printed, as: UTF8.self),
+      errors: String(decoding: told, as: UTF8.self))
+  }
+
+  /// Runs a tool to its end.
+  public static func run(_ tool: String, _ arguments: [String]) throws -> Result {
+    try ToolProcess(tool, arguments).finish()
+  }
+}
