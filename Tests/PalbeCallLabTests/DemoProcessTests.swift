@@ -100,16 +100,69 @@ struct DemoProcessTests {
     #expect(line.contains("/nowhere/palbe-sfu") && line.contains("--sfu") && !line.contains("\n"))
     options.sfuPath = "/bin/sh"
     #expect(try options.checkedSFUPath() == "/bin/sh")
-    options.reportPath = "/nowhere/report.json"
+    options.sfuPath = "/tmp"
     #expect(throws: DemoOptions.Misuse.self) { try options.checkedSFUPath() }
-    options.reportPath = NSTemporaryDirectory()
-    #expect(throws: DemoOptions.Misuse.self) { try options.checkedSFUPath() }
-    options.reportPath = nil
+    options.sfuPath = "/bin/sh"
     options.seconds = 0
     #expect(throws: DemoOptions.Misuse.self) { try options.checkedSFUPath() }
     options.seconds = 10
     options.setupRuns = 0
     #expect(throws: DemoOptions.Misuse.self) { try options.checkedSFUPath() }
+  }
+
+  @Test("A folder is not made after the end, nor where it cannot be, and that is one line")
+  func noFolder() async throws {
+    let parent = NSTemporaryDirectory() + UUID().uuidString
+    try FileManager.default.createDirectory(atPath: parent, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: parent) }
+    let cleanup = Cleanup()
+    let error = #expect(throws: Cleanup.FolderError.self) { try cleanup.makeFolder(in: parent + "/none") }
+    #expect(
+      try #require(error).description
+        == "cannot make a folder in \(parent)/none (No such file or directory)")
+    #expect(await cleanup.endAll())
+    #expect(throws: CancellationError.self) { try cleanup.makeFolder(in: parent) }
+    #expect(try FileManager.default.contentsOfDirectory(atPath: parent).isEmpty)
+  }
+
+  @Test(
+    "A report that cannot be written is found before anything is started",
+    arguments: ["", "/proc/x.json", "/nowhere/report.json", "/tmp"])
+  func unwritableReport(path: String) async throws {
+    var options = DemoOptions()
+    options.sfuPath = "/bin/false"
+    options.reportPath = path
+    // With an SFU that does not come up it would be 1 later.
+    #expect(await Demo.run(options) == 2)
+    do throws(DemoOptions.Misuse) {
+      _ = try options.openReport()
+      Issue.record("opened \(path)")
+    } catch {
+      #expect(!error.description.contains("\n"))
+    }
+  }
+
+  @Test("A report's file that was made goes when there is no report; one that was there keeps its content")
+  func discardedReport() throws {
+    let path = NSTemporaryDirectory() + UUID().uuidString
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    let text = { try String(contentsOfFile: path, encoding: .utf8) }
+    try ReportFile(path).discard()
+    #expect(!FileManager.default.fileExists(atPath: path))
+    try ReportFile(path).write(Data("first and longer".utf8))
+    #expect(try text() == "first and longer")
+    try ReportFile(path).discard()
+    #expect(try text() == "first and longer")
+    try ReportFile(path).write(Data("second".utf8))
+    #expect(try text() == "second")
+  }
+
+  @Test("Work that does not end is not waited for for ever")
+  func boundedWait() async {
+    let outcome = Demo.Outcome()
+    #expect(await !outcome.wait(atMost: .milliseconds(10)))
+    outcome.set(DemoMeasurements())
+    #expect(await outcome.wait(atMost: .zero))
   }
 
   @Test("A demo without an SFU to start ends with 2")

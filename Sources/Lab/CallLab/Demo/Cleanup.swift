@@ -1,9 +1,20 @@
 import Foundation
+import Glibc
 import PalbeUnits
 import Synchronization
 
 /// Everything that a demo started, so that all of it ends whatever happens.
 final class Cleanup: Sendable {
+  /// A folder that could not be made. Its description is one line for a person.
+  struct FolderError: Error, Equatable, CustomStringConvertible {
+    var parent: String
+    var errno: Int32
+
+    var description: String {
+      "cannot make a folder in \(parent) (\(String(cString: strerror(errno))))"
+    }
+  }
+
   private struct State {
     var participants: [DemoParticipant] = []
     var processes: [ChildProcess] = []
@@ -39,20 +50,25 @@ final class Cleanup: Sendable {
     if isClosed { throw CancellationError() }
   }
 
-  /// A folder that must be removed.
-  func add(folder: String) { state.withLock { $0.folders.append(folder) } }
-
   /// A new folder that only we can read, removed at the end.
-  func makeFolder() throws -> String {
-    let folder = FileManager.default.temporaryDirectory.path + "/palbe-demo-\(UUID().uuidString)"
-    try FileManager.default.createDirectory(
-      atPath: folder, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
-    add(folder: folder)
+  ///
+  /// Throws `FolderError`, or `CancellationError` when all is being ended already.
+  func makeFolder(in parent: String = FileManager.default.temporaryDirectory.path) throws -> String {
+    let folder = "\(parent)/palbe-demo-\(UUID().uuidString)"
+    // Made and noted in one step, so that nobody ends all in between and leaves it behind.
+    try state.withLock { state in
+      guard !state.isClosed else { throw CancellationError() }
+      guard mkdir(folder, 0o700) == 0 else { throw FolderError(parent: parent, errno: errno) }
+      state.folders.append(folder)
+    }
     return folder
   }
 
   /// Hangs up all participants, for at most `patience`, then ends all processes and removes all folders.
-  func endAll(patience: Duration = .seconds(5)) async {
+  ///
+  /// - Returns: whether every participant hung up in time; the threads of one who did not may still run.
+  @discardableResult
+  func endAll(patience: Duration = .seconds(5)) async -> Bool {
     let participants = state.withLock { state in
       state.isClosed = true
       return state.participants
@@ -75,6 +91,7 @@ final class Cleanup: Sendable {
     }
     for process in processes { process.stop() }
     for folder in folders { try? FileManager.default.removeItem(atPath: folder) }
+    return pending.value == 0
   }
 
   private final class Countdown: Sendable {

@@ -27,17 +27,18 @@ struct DemoRun: Sendable {
   let program: String
   let progress: Progress
   let cleanup: Cleanup
+  /// Where the servers' logs go.
+  let folder: String
 
   /// Runs all of it. What goes wrong is among the measurements' troubles.
   func measure() async -> DemoMeasurements {
     var measured = DemoMeasurements()
     do {
       progress.phase("starting palbe-sfu")
-      let folder = try cleanup.makeFolder()
-      let sfu = try await startSFU(folder, "call")
+      let sfu = try await startSFU("call")
       try await DemoCall(run: self, sfu: sfu).measure(into: &measured)
       progress.phase("control call without end-to-end encryption")
-      measured.control = try await control(folder)
+      measured.control = try await control()
     } catch is CancellationError {
       measured.troubles.append("interrupted")
     } catch {
@@ -49,7 +50,7 @@ struct DemoRun: Sendable {
     return measured
   }
 
-  func startSFU(_ folder: String, _ name: String) async throws -> DemoSFU {
+  func startSFU(_ name: String) async throws -> DemoSFU {
     try await DemoSFU.start(program, folder: folder, name: name) { cleanup.add($0) }
   }
 
@@ -117,8 +118,8 @@ struct DemoRun: Sendable {
   }
 
   /// The same call without encryption: what the search finds then.
-  private func control(_ folder: String) async throws -> AuditMeasurement {
-    let sfu = try await startSFU(folder, "control")
+  private func control() async throws -> AuditMeasurement {
+    let sfu = try await startSFU("control")
     let room = newRoom()
     let anna = try await join(Self.anna, sfu, room: room, key: nil, seconds: Self.controlSeconds)
     let ben = try await join(Self.ben, sfu, room: room, key: nil, seconds: Self.controlSeconds)
