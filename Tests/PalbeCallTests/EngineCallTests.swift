@@ -5,7 +5,7 @@ import PalbeUnits
 import Testing
 
 /// Calls over real sockets against the real SFU in this process.
-@Suite("Issue 2, item 7: the engine against the SFU", .serialized, .timeLimit(.minutes(1)))
+@Suite("the engine against the SFU", .serialized, .timeLimit(.minutes(1)))
 struct EngineCallTests {
   static let key = [UInt8](repeating: 7, count: 32)
   static let otherKey = [UInt8](repeating: 8, count: 32)
@@ -48,7 +48,7 @@ struct EngineCallTests {
     #expect(bob.now.events.last == .disconnected(.left))
   }
 
-  @Test("e2ee.md 5.4: a new key through the refined seam loses no frame")
+  @Test("e2ee 5.4: a new key through the refined seam loses no frame")
   func rekey() async throws {
     let sfu = try TestSFU()
     defer { sfu.stop() }
@@ -70,7 +70,7 @@ struct EngineCallTests {
     for party in parties { await party.engine.stop() }
   }
 
-  @Test("e2ee.md 5.4: nothing leaves before the first key")
+  @Test("e2ee 5.4: nothing leaves before the first key")
   func keyAfterConnecting() async throws {
     let sfu = try TestSFU()
     defer { sfu.stop() }

@@ -6,7 +6,7 @@ import PalbeWebServer
 import Testing
 
 @Suite(
-  "Issue 2, bad input: an engine that cannot start says why and leaves nothing running",
+  "an engine that cannot start says why and leaves nothing running",
   .timeLimit(.minutes(1)))
 struct EngineRefusalTests {
   private func party(

@@ -6,7 +6,7 @@ import PalbeEventLoop
 import PalbeMediaFiles
 import Testing
 
-@Suite("Issue 2, item 7: palbe-call join", .serialized, .timeLimit(.minutes(1)))
+@Suite("palbe-call join", .serialized, .timeLimit(.minutes(1)))
 struct JoinTests {
   // A signal that nobody sends.
   private let signals: SignalWatch

@@ -102,7 +102,7 @@ struct SeamTests {
     }
   }
 
-  @Test("e2ee.md 5.4: the authenticator is kept, and removed")
+  @Test("e2ee 5.4: the authenticator is kept, and removed")
   func authenticator() async {
     let transport = SFUCallTransport(e2ee: true)
     #expect(transport.mediaAuthenticator == nil)

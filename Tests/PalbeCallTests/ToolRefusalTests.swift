@@ -5,7 +5,7 @@ import PalbeUnits
 import Testing
 
 @Suite(
-  "Issue 2, bad input: palbe-call as a process", .timeLimit(.minutes(2)),
+  "palbe-call as a process", .timeLimit(.minutes(2)),
   .enabled(if: ToolProcess.executable("palbe-call") != nil, "palbe-call is not built: skipped"))
 struct ToolRefusalTests {
   private static let closed = "ws://127.0.0.1:1"

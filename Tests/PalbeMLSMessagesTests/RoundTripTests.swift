@@ -20,7 +20,7 @@ struct RoundTripTests {
     }
   }
 
-  @Test("e2ee.md §3.3: bytes after a message are refused", arguments: Sample.messages.indices)
+  @Test("e2ee §3.3: bytes after a message are refused", arguments: Sample.messages.indices)
   func trailing(sample: Int) {
     #expect(throws: WireError.trailing(count: 1)) {
       try MLSMessage(decoding: Sample.messages[sample].encoded() + [0])

@@ -13,7 +13,7 @@ func flip(_ message: MLSMessage, at place: Int) -> [UInt8] {
   return bytes
 }
 
-@Suite("e2ee.md §3.3, §6: where other engines fail")
+@Suite("e2ee §3.3, §6: where other engines fail")
 struct RobustnessTests {
   private func expectData(_ data: [UInt8], _ result: ProcessedMessage) {
     guard case .application(let message) = result else {
@@ -23,7 +23,7 @@ struct RobustnessTests {
     #expect(message.data == data)
   }
 
-  @Test("e2ee.md §3.3: a tampered copy, whichever byte, does not cost the genuine message")
+  @Test("e2ee §3.3: a tampered copy, whichever byte, does not cost the genuine message")
   func tampered() throws {
     var group = try TestGroup(2)
     let message = try group.members[0].group.encrypt([1, 2, 3], using: &group.random)
@@ -35,7 +35,7 @@ struct RobustnessTests {
   }
 
   // Rules: V507
-  @Test("e2ee.md §3.3: a member who forges another's message is refused and burns nothing")
+  @Test("e2ee §3.3: a member who forges another's message is refused and burns nothing")
   func forgedByMember() throws {
     var group = try TestGroup(3)
     let genuine = try group.members[0].group.encrypt([1], using: &group.random)
@@ -59,7 +59,7 @@ struct RobustnessTests {
   }
 
   // Rules: V001
-  @Test("e2ee.md §3.3: bytes after a message are refused")
+  @Test("e2ee §3.3: bytes after a message are refused")
   func trailing() throws {
     var group = try TestGroup(2)
     let message = try group.members[0].group.encrypt([1], using: &group.random)
@@ -69,7 +69,7 @@ struct RobustnessTests {
   }
 
   // Rules: V512
-  @Test("e2ee.md §6-1: messages in any order, gaps filled late, each once")
+  @Test("e2ee §6-1: messages in any order, gaps filled late, each once")
   func disorder() throws {
     var group = try TestGroup(2)
     let messages = try (0..<20).map { index in
@@ -87,7 +87,7 @@ struct RobustnessTests {
   }
 
   // Rules: V513
-  @Test("e2ee.md §3.3: a message too far ahead is refused; the next one is read")
+  @Test("e2ee §3.3: a message too far ahead is refused; the next one is read")
   func farAhead() throws {
     var configuration = MLSConfiguration()
     configuration.ratchetLimits = RatchetLimits(maximumForwardDistance: 8, maximumSkippedKeys: 8)
@@ -104,7 +104,7 @@ struct RobustnessTests {
   }
 
   // Rules: V502
-  @Test("e2ee.md §6-5: the last five epochs stay readable, an older one is stale, a time limit holds")
+  @Test("e2ee §6-5: the last five epochs stay readable, an older one is stale, a time limit holds")
   func pastEpochs() throws {
     var group = try TestGroup(2)
     var late: [MLSMessage] = []
@@ -126,7 +126,7 @@ struct RobustnessTests {
   }
 
   // Rules: V501 V503 V504 V516
-  @Test("e2ee.md §6-20: future, stale, foreign and own are told apart")
+  @Test("e2ee §6-20: future, stale, foreign and own are told apart")
   func distinctions() throws {
     var group = try TestGroup(3)
     let epoch = group.members[0].group.epochNumber
@@ -155,7 +155,7 @@ struct RobustnessTests {
   }
 
   // Rules: V603
-  @Test("e2ee.md §6-16: a pending commit can be cleared, replaced, and overtaken by another's")
+  @Test("e2ee §6-16: a pending commit can be cleared, replaced, and overtaken by another's")
   func pendingCommit() throws {
     var group = try TestGroup(3)
     let first = try group.members[0].group.commit(at: noon, using: &group.random)

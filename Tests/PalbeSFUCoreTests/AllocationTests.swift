@@ -5,7 +5,7 @@ import PalbeUnits
 import Testing
 
 struct AllocationTests {
-  @Test("Acceptance: forwarding allocates nothing per packet, protect and unprotect included")
+  @Test("Forwarding allocates nothing per packet, protect and unprotect included")
   func forwarding() throws {
     let world = try World()
     let (alice, bob) = try call(world)

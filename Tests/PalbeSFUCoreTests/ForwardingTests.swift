@@ -91,7 +91,7 @@ struct ForwardingTests {
     #expect(isKeyFrame)
   }
 
-  @Test("Acceptance: over links of 10 ms a joining subscriber has its first key frame within 150 ms")
+  @Test("Over links of 10 ms a joining subscriber has its first key frame within 150 ms")
   func setUp() throws {
     let world = try World()
     let alice = try world.client("alice")

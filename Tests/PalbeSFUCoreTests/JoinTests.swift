@@ -42,7 +42,7 @@ struct JoinTests {
   }
 
   @Test(
-    "livekit-protocol.md §1.4: the answer bundles everything, is ice-lite and passive, with its candidate")
+    "LiveKit protocol §1.4: the answer bundles everything, is ice-lite and passive, with its candidate")
   func answer() throws {
     let world = try World()
     let alice = try world.client("alice")

@@ -78,7 +78,7 @@ struct RepairTests {
   }
 
   @Test(
-    "Acceptance: under loss, reordering and duplication nothing different is protected under one number",
+    "under loss, reordering and duplication nothing different is protected under one number",
     arguments: [UInt64(1), 2, 3], [true, false])
   func loss(seed: UInt64, rtx: Bool) throws {
     let world = try World(seed: seed)

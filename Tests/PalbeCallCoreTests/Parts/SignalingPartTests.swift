@@ -25,7 +25,7 @@ import Testing
     }
   }
 
-  @Test("livekit-protocol.md §1.5: older versions are dropped, a new sid replaces the old session")
+  @Test("LiveKit protocol §1.5: older versions are dropped, a new sid replaces the old session")
   func versions() {
     var roster = Roster(localIdentity: "me")
     #expect(roster.update(info("me", sid: "PA_me")).isEmpty)
@@ -61,7 +61,7 @@ import Testing
   }
 
   @Test(
-    "livekit-protocol.md §1.5: a ping of both forms every interval, and the link is gone after the time-out")
+    "LiveKit protocol §1.5: a ping of both forms every interval, and the link is gone after the time-out")
   func pings() throws {
     let start = Instant(nanoseconds: 9_000_000_000)
     var link = SignalLink(at: start)

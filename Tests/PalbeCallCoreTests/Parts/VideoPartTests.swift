@@ -24,7 +24,7 @@ import Testing
   }
 
   @Test(
-    "livekit-protocol.md §4 (4): requests to the encoder are coalesced, and a key frame under way meets them")
+    "LiveKit protocol §4 (4): requests to the encoder are coalesced, and a key frame under way meets them")
   func throttle() {
     var throttle = KeyFrameThrottle()
     let now = Instant(nanoseconds: 5_000_000_000)

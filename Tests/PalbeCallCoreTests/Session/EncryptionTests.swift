@@ -5,7 +5,7 @@ import PalbeUnits
 import Testing
 
 @Suite struct EncryptionTests {
-  @Test("Acceptance: a participant with a wrong key opens nothing, and hears and sees nothing")
+  @Test("A participant with a wrong key opens nothing, and hears and sees nothing")
   func wrongKey() throws {
     let world = try World(seed: 31)
     defer { #expect(world.spins == 0) }
@@ -30,7 +30,7 @@ import Testing
     #expect(ada.keyFrameRequests <= requests + 1)
   }
 
-  @Test("e2ee.md §5.4: before the first key nothing leaves")
+  @Test("e2ee §5.4: before the first key nothing leaves")
   func nothingBeforeTheKey() throws {
     let world = try World(seed: 32)
     defer { #expect(world.spins == 0) }
@@ -47,7 +47,7 @@ import Testing
     #expect(bob.log("ada", .video)?.frames.isEmpty == false)
   }
 
-  @Test("livekit-protocol.md §4 (25): with end-to-end encryption a track without it is never played")
+  @Test("LiveKit protocol §4 (25): with end-to-end encryption a track without it is never played")
   func plainTrackIsRefused() throws {
     let world = try World(seed: 33)
     defer { #expect(world.spins == 0) }

@@ -20,7 +20,7 @@ import Testing
       + server.videoFrames.map { "\($0.timestamp) \($0.arrival)" }
   }
 
-  @Test("architecture.md: a run replays from its seed")
+  @Test("A run replays from its seed")
   func replay() throws {
     let first = try run(seed: 81)
     #expect(first.count > 200)
@@ -48,7 +48,7 @@ import Testing
     }
   }
 
-  @Test("architecture.md: a call through the real SFU replays from its seed")
+  @Test("A call through the real SFU replays from its seed")
   func replayThroughSFU() throws {
     let first = try call(seed: 83)
     #expect(first.count > 20)

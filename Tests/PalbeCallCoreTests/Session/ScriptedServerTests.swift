@@ -29,7 +29,7 @@ import Testing
     #expect(server.events.contains(.disconnected(.connectionLost)))
   }
 
-  @Test("livekit-protocol.md §1.2: the join request carries tracks and an offer that LiveKit's rules allow")
+  @Test("LiveKit protocol §1.2: the join request carries tracks and an offer that LiveKit's rules allow")
   func joinRequest() throws {
     let server = try ScriptedServer(encryption: .sframe)
     let request = server.request
@@ -55,7 +55,7 @@ import Testing
   }
 
   @Test(
-    "livekit-protocol.md §1.2: join must be the first message"
+    "LiveKit protocol §1.2: join must be the first message"
   )
   func firstMessage() throws {
     let early = try ScriptedServer()
@@ -91,7 +91,7 @@ import Testing
     #expect(server.events == [.disconnected(.protocolViolation)])
   }
 
-  @Test("livekit-protocol.md §1.5: the server mutes a track of ours, we obey and say so")
+  @Test("LiveKit protocol §1.5: the server mutes a track of ours, we obey and say so")
   func serverMute() throws {
     let server = try ScriptedServer()
     try server.bringUp()
@@ -159,7 +159,7 @@ import Testing
   }
 
   @Test(
-    "livekit-protocol.md §4 (5): a key frame is asked for when the path is up, until one comes"
+    "LiveKit protocol §4 (5): a key frame is asked for when the path is up, until one comes"
   )
   func asksForKeyFrame() throws {
     let server = try ScriptedServer()
@@ -236,7 +236,7 @@ import Testing
     #expect(server.videoFrames.count == 2)
   }
 
-  @Test("e2ee.md §5.4: frames nobody sealed are not played, and the participant is named")
+  @Test("e2ee §5.4: frames nobody sealed are not played, and the participant is named")
   func plainFramesOnSealedTrack() throws {
     let server = try ScriptedServer(encryption: .sframe)
     try server.install(callKey)
@@ -293,7 +293,7 @@ import Testing
     #expect((8...13).contains(feedback), "\(feedback)")
   }
 
-  @Test("livekit-protocol.md §1.5: speakers are told with all that is known, loudest first")
+  @Test("LiveKit protocol §1.5: speakers are told with all that is known, loudest first")
   func speakers() throws {
     let server = try ScriptedServer()
     try server.bringUp()

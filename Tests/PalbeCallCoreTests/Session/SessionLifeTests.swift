@@ -136,7 +136,7 @@ import Testing
     #expect(world.uniqueness.sealedCount == world.sealedFrames)
   }
 
-  @Test("livekit-protocol.md §1.5: pings go out, and their silence is noticed only where no media flows")
+  @Test("LiveKit protocol §1.5: pings go out, and their silence is noticed only where no media flows")
   func pings() throws {
     let world = try World(seed: 46)
     defer { #expect(world.spins == 0) }

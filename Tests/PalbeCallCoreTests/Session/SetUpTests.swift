@@ -9,7 +9,7 @@ let callKey = [UInt8](0..<32)
 let nextKey = [UInt8](100..<132)
 
 @Suite struct SetUpTests {
-  @Test("Acceptance: the second participant sees and hears the first, soon after it joined")
+  @Test("The second participant sees and hears the first, soon after it joined")
   func secondParticipantSeesTheFirst() throws {
     let world = try World(seed: 1)
     defer { #expect(world.spins == 0) }
