@@ -44,7 +44,9 @@ func edgeAddresses(text: String, host: String, port: Int, prefix: String) throws
 
 @Test(
   "what is no edge address",
-  arguments: ["", "ws:", "ws://", "http://h", "ws://u@h", "ws://h:0", "ws://h#f", "ws://h:99999"])
+  arguments: [
+    "", "ws:", "ws://", "http://h", "ws://u@h", "ws://h:0", "ws://h#f", "ws://h:99999", "ws://[]:7880",
+  ])
 func notEdgeAddresses(text: String) { #expect(EdgeURL(text) == nil) }
 
 @Test("the way to loopback leaves from loopback")

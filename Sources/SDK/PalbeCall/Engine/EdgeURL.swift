@@ -13,10 +13,11 @@ import PalbeWire
   /// Nil unless `text` is a `ws://` or `wss://` address with a host and without a query.
   @_spi(Testing) public init?(_ text: String) {
     guard let parts = URLComponents(string: text), let scheme = parts.scheme?.lowercased(),
-      scheme == "ws" || scheme == "wss", var host = parts.host, !host.isEmpty, parts.user == nil,
+      scheme == "ws" || scheme == "wss", var host = parts.host, parts.user == nil,
       parts.query == nil, parts.fragment == nil
     else { return nil }
     if host.hasPrefix("["), host.hasSuffix("]") { host = String(host.dropFirst().dropLast()) }
+    guard !host.isEmpty else { return nil }
     guard let port = UInt16(exactly: parts.port ?? (scheme == "wss" ? 443 : 80)), port > 0 else { return nil }
     self.host = host
     self.port = port
