@@ -119,7 +119,17 @@ final class RawClient {
   }
 
   /// The next frame of the server: opcode and payload; nil at the end of the stream.
-  func readFrame() -> (opcode: UInt8, payload: [UInt8])? {
+  ///
+  /// Pings are answered and passed over, as on a busy machine one may come at any time, unless the test is about them.
+  func readFrame(answeringPings: Bool = true) -> (opcode: UInt8, payload: [UInt8])? {
+    while let frame = readAnyFrame() {
+      guard answeringPings, frame.opcode == 9 else { return frame }
+      send(Self.frame(10, frame.payload))
+    }
+    return nil
+  }
+
+  private func readAnyFrame() -> (opcode: UInt8, payload: [UInt8])? {
     let head = read(exactly: 2)
     guard head.count == 2 else { return nil }
     var length = Int(head[1] & 0x7f)

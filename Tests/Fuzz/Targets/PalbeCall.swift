@@ -17,6 +17,10 @@ extension FuzzTarget {
     guard let edge = EdgeURL(text) else { return }
     precondition(!edge.host.isEmpty && edge.port > 0)
     let signaling = edge.signalingURL(joinRequest: [0xfb, 0xff])
-    precondition(signaling.lowercased().hasPrefix("ws") && signaling.hasSuffix("/rtc/v1?join_request=-_8="))
+    // Bytes, not characters: what stands before the path may combine with its slash.
+    let end = Array("/rtc/v1?join_request=-_8=".utf8)
+    precondition(
+      signaling.lowercased().utf8.starts(with: "ws".utf8)
+        && signaling.utf8.suffix(end.count).elementsEqual(end))
   }
 }
