@@ -7,9 +7,10 @@ demo: setup
 	@swift build -c release --product palbe-call
 	@.build/release/palbe-call demo --seconds $(SECONDS_OF_CALL) $(ARGS)
 
+# One after another: the tests of real servers and calls keep their time limits only when they have the cores.
 test: setup
 	@swift build --build-tests
-	@swift test --skip-build $(ARGS)
+	@swift test --skip-build --no-parallel $(ARGS)
 	@scripts/test-real-clients
 
 bench: setup

@@ -77,13 +77,24 @@ final class TestHandler: WebServerHandler {
   }
 }
 
+extension WebServerLimits {
+  /// No ping and no time-out in the life of a test: a busy machine may hold one up for longer than the usual times.
+  static var patient: WebServerLimits {
+    var limits = WebServerLimits()
+    limits.requestTimeout = .seconds(600)
+    limits.pingInterval = .seconds(600)
+    limits.silenceTimeout = .seconds(1_200)
+    return limits
+  }
+}
+
 /// A server on a free port, stopped at the end of the test.
 final class TestServer {
   let handler = TestHandler()
   let server: WebServer
   var port: UInt16 { server.port }
 
-  init(host: String = "127.0.0.1", limits: WebServerLimits = WebServerLimits()) throws {
+  init(host: String = "127.0.0.1", limits: WebServerLimits = .patient) throws {
     server = try WebServer(host: host, port: 0, limits: limits, handler: handler)
   }
 

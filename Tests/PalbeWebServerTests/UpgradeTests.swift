@@ -83,7 +83,7 @@ struct UpgradeTests {
 
   @Test("A silent client is sent pings and, if it does not answer, is closed")
   func validity() async throws {
-    var limits = WebServerLimits()
+    var limits = WebServerLimits.patient
     limits.pingInterval = .seconds(1)
     limits.silenceTimeout = .seconds(2)
     let server = try TestServer(limits: limits)
