@@ -150,12 +150,12 @@ let targets: [Target] = [
   tests("PalbeCrypto", base + ["PalbeTestKit", "CPalbeMallocCounter"]),
   tests("PalbeRTP", base + ["PalbeTestKit", "CPalbeMallocCounter"]),
   tests("PalbeCongestion", base + ["PalbeRTP", "PalbeTestKit"]),
-  tests("PalbeSDP", base + ["PalbeTestKit"]),
+  tests("PalbeSDP", base + ["PalbeTestKit"], exclude: ["Fixtures"]),
   tests(
     "PalbeSRTP", base + ["PalbeRTP", "PalbeCrypto", "PalbeTestKit", "CPalbeSRTP", "CPalbeMallocCounter"]),
   tests("PalbeICE", base + ["PalbeCrypto", "PalbeTestKit", "PalbeNetSim"]),
   tests("PalbeDTLS", base + ["PalbeCrypto", "PalbeTestKit", "PalbeNetSim", "CPalbeOpenSSL"]),
-  tests("PalbeLiveKit", base + ["PalbeProtobuf", "PalbeTestKit"]),
+  tests("PalbeLiveKit", base + ["PalbeProtobuf", "PalbeTestKit"], exclude: ["Golden"]),
   tests("PalbeMLSMessages", base + ["PalbeTestKit"], exclude: ["Golden"]),
   tests(
     "PalbeMLS", base + ["PalbeCrypto", "PalbeMLSMessages", "PalbeTestKit"], exclude: ["Golden"]),

@@ -1,3 +1,4 @@
+import PalbeUnits
 import PalbeWebServer
 import Synchronization
 
