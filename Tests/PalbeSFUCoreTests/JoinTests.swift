@@ -214,7 +214,7 @@ struct JoinTests {
     #expect(bob.updates(of: "alice").last?.state == .disconnected)
     #expect(bob.updates(of: "alice").last?.disconnectReason == .clientInitiated)
     let room = bob.join?.room?.sid
-    world.handle(.closed(bob.connection))
+    world.signal(.leave(LiveKit.LeaveRequest()), from: bob)
     let carol = try world.client("carol")
     world.join(carol)
     #expect(carol.join?.room?.sid != room)
@@ -236,8 +236,8 @@ struct JoinTests {
     #expect(world.connect(again))
   }
 
-  @Test("Resume: a reconnect is told to start over (STATE_MISMATCH, RECONNECT), and nothing else is sent")
-  func resume() throws {
+  @Test("livekit#3755: a resume of no session is told to start over (STATE_MISMATCH, RECONNECT), nothing else")
+  func resumeOfNothing() throws {
     let world = try World()
     let alice = try world.client("alice")
     world.join(alice, request: { $0.reconnect = true })

@@ -34,7 +34,7 @@ struct ReceivedPacket {
 /// A client made of the same parts as a real one: full ICE, DTLS, SRTP, and offers as LiveKit's clients write them.
 final class ScriptedClient {
   let identity: String
-  let connection: ConnectionID
+  var connection: ConnectionID
   let address: SocketAddress
   var ice: ICEAgent
   var dtls: DTLSEndpoint
@@ -60,6 +60,7 @@ final class ScriptedClient {
   var retiredCids: Set<String> = []
   var answer: SessionDescription?
   var offerVersion: UInt64 = 0
+  private var isRestarting = false
   private var transportSequence: UInt16 = 0
   /// Signals that the client wants to send by itself, in reaction to others.
   var reactions: [LiveKit.SignalRequest.Message] = []
@@ -160,12 +161,19 @@ final class ScriptedClient {
     }
   }
 
+  /// New credentials and a new check of the path, as a client does after its signaling came back.
+  func restartICE(at now: Instant, using random: inout RandomSource) {
+    ice.restart(local: ICECredentials(using: &random), at: now)
+    isRestarting = true
+  }
+
   private func take(_ message: LiveKit.SessionDescription, at now: Instant) {
     guard let description = try? SessionDescription(parsing: message.sdp), let remote = description.transport,
       let credentials = ICECredentials(
         usernameFragment: remote.iceUsernameFragment, password: remote.icePassword)
     else { return }
-    let isFirst = answer == nil
+    let isFirst = answer == nil || isRestarting
+    isRestarting = false
     answer = description
     guard isFirst else { return }
     ice.addLocalCandidate(ICECandidate(.host, address), base: 0, at: now)

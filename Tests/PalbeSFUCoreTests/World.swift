@@ -79,6 +79,31 @@ final class World {
     handle(.join(client.connection, details(client, grant: change, request: request)))
   }
 
+  /// The client's WebSocket is gone, without a word.
+  func cut(_ client: ScriptedClient) {
+    client.isClosed = true
+    client.pingsAutomatically = false
+    handle(.closed(client.connection))
+  }
+
+  /// The client comes back over another WebSocket, as LiveKit's clients do.
+  func resume(
+    _ client: ScriptedClient, sid: String? = nil, request: (inout LiveKit.JoinRequest) -> Void = { _ in }
+  ) {
+    client.connection = ConnectionID(client.connection.rawValue + 1_000)
+    client.isClosed = false
+    client.pingsAutomatically = true
+    client.nextPing = now + .seconds(5)
+    var joinRequest = LiveKit.JoinRequest.with {
+      $0.clientInfo = .with { $0.protocol = 17 }
+      $0.reconnect = true
+      $0.participantSid = sid ?? client.join?.participant?.sid ?? ""
+    }
+    request(&joinRequest)
+    let grant = AccessGrant(room: "room", identity: client.identity)
+    handle(.join(client.connection, JoinDetails(grant: grant, request: joinRequest)))
+  }
+
   func signal(_ message: LiveKit.SignalRequest.Message, from client: ScriptedClient) {
     handle(.signal(client.connection, LiveKit.SignalRequest(message).serialized()))
   }

@@ -18,16 +18,11 @@ extension Participant {
     wake(at: now)
   }
 
-  /// Everything that time makes due. Says why when the participant must go.
-  func handleTimeout(at now: Instant) -> Departure? {
-    restartDeadline()
-    let configuration = context.configuration
-    let pingDeadline = lastSignalAt + configuration.pingTimeout
-    guard now < pingDeadline else { return .pingTimeout }
-    wake(at: pingDeadline)
-    guard !transport.ice.isExpired(at: now) else { return .consentExpired }
-    if let deadline = transport.ice.consentDeadline { wake(at: deadline) }
-    guard transport.isConnected else { return handleConnecting(at: now) }
+  /// Everything that time makes due. Says so when the participant must go or has lost a part of its session.
+  func handleTimeout(at now: Instant) -> Expiry? {
+    forgetDeadline()
+    if let expiry = checkLiveness(at: now) { return expiry }
+    guard transport.isConnected else { return handleConnecting(at: now).map(Expiry.departure) }
     askForMedia(at: now)
     sendFeedback(at: now)
     if now >= nextReportAt {
@@ -36,6 +31,38 @@ extension Participant {
       chooseLayers(at: now)
     }
     wake(at: nextReportAt)
+    return nil
+  }
+
+  /// True while the client's checks arrive, which they do every few seconds.
+  func isHeard(at now: Instant) -> Bool {
+    transport.ice.lastAuthenticatedCheck.map { now - $0 < context.configuration.silenceTimeout } ?? false
+  }
+
+  private func checkLiveness(at now: Instant) -> Expiry? {
+    let isExpired = transport.ice.isExpired(at: now)
+    if let resumeDeadline {
+      // Nobody to tell: who neither signals nor checks is gone, unless it was given time because of that.
+      let isGone = now >= resumeDeadline || !isExpired && !isHeard(at: now)
+      guard !isGone else { return .departure(isExpired ? .consentExpired : .connectionClosed) }
+      wake(at: resumeDeadline)
+      if !isExpired, let last = transport.ice.lastAuthenticatedCheck {
+        wake(at: last + context.configuration.silenceTimeout)
+      }
+      return nil
+    }
+    let pingDeadline = lastSignalAt + context.configuration.pingTimeout
+    if now >= pingDeadline {
+      return transport.isConnected && isHeard(at: now) ? .signaling : .departure(.pingTimeout)
+    }
+    wake(at: pingDeadline)
+    if !isExpired {
+      if let deadline = transport.ice.consentDeadline { wake(at: deadline) }
+    } else if now < restartDeadline {
+      wake(at: restartDeadline)
+    } else {
+      return transport.isConnected ? .consent : .departure(.consentExpired)
+    }
     return nil
   }
 

@@ -7,7 +7,12 @@ import PalbeUnits
 final class Participant {
   let context: WorkerContext
   unowned let room: Room
-  let connection: ConnectionID
+  /// Its signaling; nil while it is lost and may be resumed.
+  private(set) var connection: ConnectionID?
+  /// When a session that lost its signaling or its transport ends, unless it is resumed before.
+  private(set) var resumeDeadline: Instant?
+  /// Until then a resumed client may restart ICE, even where its consent has expired.
+  private(set) var restartDeadline = Instant.zero
   let sid: String
   let grant: AccessGrant
   let client: LiveKit.ClientInfo
@@ -66,14 +71,32 @@ final class Participant {
   var identity: String { grant.identity }
 
   func send(_ message: LiveKit.SignalResponse.Message) {
-    guard !isClosed else { return }
+    guard !isClosed, let connection else { return }
     context.send(message, to: connection)
   }
 
   /// Already serialized, for what many get.
   func send(_ bytes: [UInt8]) {
-    guard !isClosed else { return }
+    guard !isClosed, let connection else { return }
     context.events.append(.send(connection, bytes))
+  }
+
+  /// Its signaling is gone. What is sent meanwhile is lost: a resumed session begins with a full snapshot.
+  func detach(until deadline: Instant) {
+    connection = nil
+    resumeDeadline = deadline
+    wake(at: deadline)
+  }
+
+  /// Its signaling is back.
+  func attach(_ new: ConnectionID, at now: Instant) {
+    connection = new
+    resumeDeadline = nil
+    restartDeadline = now + context.configuration.restartTimeout
+    wake(at: restartDeadline)
+    lastSignalAt = now
+    downlink.forgetRequests()
+    wake(at: now + context.configuration.pingTimeout)
   }
 
   /// Makes the timers run at `instant` at the latest.
@@ -82,7 +105,7 @@ final class Participant {
     context.wake(at: instant)
   }
 
-  func restartDeadline() { deadline = .distantFuture }
+  func forgetDeadline() { deadline = .distantFuture }
 
   /// Nothing is sent to it any more.
   func close(at now: Instant) {

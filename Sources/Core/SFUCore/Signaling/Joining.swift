@@ -7,10 +7,7 @@ extension SignalPlane {
   /// Lets a participant in: `join` is the first thing it gets, then what its request asked for.
   func join(_ details: JoinDetails, on connection: ConnectionID, at now: Instant) {
     guard directory.participant(on: connection) == nil else { return }
-    guard !details.request.reconnect else {
-      // We keep nothing of a session that lost its connection, so it must begin anew.
-      return refuse(connection, reason: .stateMismatch, action: .reconnect)
-    }
+    guard !details.request.reconnect else { return resume(details, on: connection, at: now) }
     guard let room = room(named: details.grant.room, at: now) else {
       return refuse(connection, reason: .joinFailure, action: .disconnect)
     }
@@ -53,7 +50,7 @@ extension SignalPlane {
     return room
   }
 
-  private func refuse(
+  func refuse(
     _ connection: ConnectionID, reason: LiveKit.DisconnectReason, action: LiveKit.LeaveRequest.Action
   ) {
     context.send(
@@ -75,11 +72,8 @@ extension SignalPlane {
       $0.serverVersion = configuration.serverVersion
       $0.pingInterval = Int32(max(1, configuration.pingInterval.wholeMilliseconds / 1_000))
       $0.pingTimeout = Int32(max(1, configuration.pingTimeout.wholeMilliseconds / 1_000))
-      $0.serverInfo = .with {
-        $0.edition = .standard
-        $0.version = configuration.serverVersion
-        $0.protocol = LiveKit.serverProtocol
-      }
+      $0.iceServers = configuration.iceServers
+      $0.serverInfo = serverInfo
       $0.subscriberPrimary = false
       $0.fastPublish = true
       $0.enabledPublishCodecs = [

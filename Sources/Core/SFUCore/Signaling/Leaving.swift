@@ -5,7 +5,7 @@ import PalbeUnits
 /// Why a participant is taken out of its room.
 enum Departure {
   case clientLeft, connectionClosed, replaced, pingTimeout, connectTimeout, consentExpired, transportFailed,
-    transportClosed, serverShutdown
+    transportClosed, serverShutdown, unknownTrack
 
   var reason: LiveKit.DisconnectReason {
     switch self {
@@ -14,6 +14,7 @@ enum Departure {
     case .replaced: .duplicateIdentity
     case .pingTimeout, .connectTimeout, .consentExpired: .connectionTimeout
     case .transportFailed: .mediaFailure
+    case .unknownTrack: .stateMismatch
     case .serverShutdown: .serverShutdown
     }
   }
@@ -24,7 +25,7 @@ enum Departure {
     case .clientLeft, .connectionClosed, .transportClosed: nil
     case .replaced, .serverShutdown: .disconnect
     // Its network may have come back: everything from the start.
-    case .pingTimeout, .connectTimeout, .consentExpired, .transportFailed: .reconnect
+    case .pingTimeout, .connectTimeout, .consentExpired, .transportFailed, .unknownTrack: .reconnect
     }
   }
 
@@ -32,6 +33,7 @@ enum Departure {
     switch self {
     case .clientLeft: "participant left"
     case .connectionClosed: "signaling connection closed"
+    case .unknownTrack: "participant resumed with a track that is not known"
     case .replaced: "participant replaced by its own identity"
     case .pingTimeout: "participant sent no ping in time"
     case .connectTimeout: "participant's transport did not come up in time"
@@ -47,7 +49,35 @@ extension SignalPlane {
   /// The WebSocket is gone.
   func closed(_ connection: ConnectionID, at now: Instant) {
     guard let participant = directory.participant(on: connection) else { return }
-    remove(participant, .connectionClosed, at: now)
+    guard participant.transport.isConnected, participant.isHeard(at: now) else {
+      return remove(participant, .connectionClosed, at: now)
+    }
+    context.log(.info, "signaling connection lost", participant.logFields)
+    directory.detach(participant, until: now + context.configuration.resumeTimeout)
+  }
+
+  /// A participant's timers had something to say.
+  func handle(_ expiry: Expiry, of participant: Participant, at now: Instant) {
+    switch expiry {
+    case .departure(let departure): remove(participant, departure, at: now)
+    case .signaling:
+      // Media flows: only signaling has to be made anew.
+      askToResume(participant, until: now + context.configuration.resumeTimeout)
+    case .consent: askToResume(participant, until: now + context.configuration.consentGrace)
+    }
+  }
+
+  private func askToResume(_ participant: Participant, until deadline: Instant) {
+    context.log(.info, "participant told to resume", participant.logFields)
+    participant.send(
+      .leave(
+        .with {
+          $0.reason = .connectionTimeout
+          $0.action = .resume
+          $0.canReconnect = true
+        }))
+    if let connection = participant.connection { context.events.append(.close(connection)) }
+    directory.detach(participant, until: deadline)
   }
 
   func shutDown(at now: Instant) {
@@ -76,7 +106,7 @@ extension SignalPlane {
     participant.close(at: now)
     room.remove(participant)
     directory.remove(participant)
-    context.events.append(.close(participant.connection))
+    if let connection = participant.connection { context.events.append(.close(connection)) }
     if case .replaced = departure {
     } else {
       room.broadcastDeparture(of: participant, reason: departure.reason)

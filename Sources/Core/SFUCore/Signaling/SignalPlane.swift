@@ -41,6 +41,7 @@ struct SignalPlane {
             $0.timestamp = context.clock.unixMilliseconds(at: now)
           }))
     case .leave: remove(participant, .clientLeft, at: now)
+    case .syncState(let state): synchronize(state, of: participant, at: now)
     // A lite agent needs none of the client's candidates: its checks show where it is.
     case .trickle: break
     // Not served yet, or only of use to the dual-connection protocol.

@@ -21,8 +21,21 @@ final class Directory {
 
   func insert(_ participant: Participant) {
     participants.append(participant)
-    byConnection[participant.connection] = participant
+    if let connection = participant.connection { byConnection[connection] = participant }
     insertFragment(of: participant)
+  }
+
+  /// The participant's signaling is gone.
+  func detach(_ participant: Participant, until deadline: Instant) {
+    if let connection = participant.connection { byConnection[connection] = nil }
+    participant.detach(until: deadline)
+  }
+
+  /// The participant's signaling goes on over another connection.
+  func attach(_ participant: Participant, to connection: ConnectionID, at now: Instant) {
+    if let old = participant.connection { byConnection[old] = nil }
+    participant.attach(connection, at: now)
+    byConnection[connection] = participant
   }
 
   /// After a restart of ICE the old fragment still leads here.
@@ -49,7 +62,7 @@ final class Directory {
 
   func remove(_ participant: Participant) {
     participants.removeAll { $0 === participant }
-    byConnection[participant.connection] = nil
+    if let connection = participant.connection { byConnection[connection] = nil }
     for fragment in participant.fragments { byFragment[fragment] = nil }
     for address in participant.addresses { byAddress[address] = nil }
     participant.fragments = []

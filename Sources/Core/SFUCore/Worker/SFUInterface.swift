@@ -88,11 +88,21 @@ public struct SFUConfiguration: Sendable {
   public var candidates: [SocketAddress]
   /// Shown to clients as the server's version; empty when there is nothing to tell.
   public var serverVersion = ""
+  /// STUN and TURN servers for clients.
+  public var iceServers: [LiveKit.ICEServer] = []
   /// Seconds between a client's pings, and after how many without one it is dropped.
   public var pingInterval = TimeDelta.seconds(5)
   public var pingTimeout = TimeDelta.seconds(15)
   /// A participant whose transport is not up this long after its join is removed.
   public var connectTimeout = TimeDelta.seconds(60)
+  /// Signaling that is lost while media flows may be resumed for this long.
+  public var resumeTimeout = TimeDelta.seconds(60)
+  /// A client without signaling is taken for gone when its checks stop for this long: they come every 2.5 s.
+  public var silenceTimeout = TimeDelta.milliseconds(7_500)
+  /// A client whose consent expired is told to resume, and has this long to come back.
+  public var consentGrace = TimeDelta.seconds(5)
+  /// A client that resumed restarts ICE within this.
+  public var restartTimeout = TimeDelta.seconds(15)
   /// Key-frame requests to one publisher's track are at least this far apart.
   public var keyFrameRequestInterval = TimeDelta.milliseconds(500)
   /// Bounds, so that a peer cannot make the worker allocate without end.

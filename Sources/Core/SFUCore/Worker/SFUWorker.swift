@@ -116,8 +116,8 @@ import PalbeWire
     stopForwarding()
     context.restartDeadlines()
     directory.forEachDue(at: now) { participant in
-      if let departure = participant.handleTimeout(at: now) {
-        signals.remove(participant, departure, at: now)
+      if let expiry = participant.handleTimeout(at: now) {
+        signals.handle(expiry, of: participant, at: now)
       }
     }
   }
