@@ -25,6 +25,7 @@ extension Participant {
     guard transport.isConnected else { return handleConnecting(at: now).map(Expiry.departure) }
     askForMedia(at: now)
     sendFeedback(at: now)
+    endSpeechWindow(at: now)
     if now >= nextReportAt {
       nextReportAt = now + Self.reportInterval
       sendReports(at: now)

@@ -36,6 +36,10 @@ final class Participant {
   /// The earliest of this participant's timers.
   private(set) var deadline = Instant.distantFuture
   var nextReportAt = Instant.distantFuture
+  /// When the present window of speech ends; distant while no levels come.
+  var nextSpeechAt = Instant.distantFuture
+  /// What others were told last: the loudest of its tracks.
+  var speechLevel: Float = 0
   /// What leads to it in the directory.
   var fragments: [String] = []
   var addresses: [SocketAddress] = []

@@ -103,6 +103,8 @@ public struct SFUConfiguration: Sendable {
   public var consentGrace = TimeDelta.seconds(5)
   /// A client that resumed restarts ICE within this.
   public var restartTimeout = TimeDelta.seconds(15)
+  /// Who speaks is told by the levels that clients send in the clear. False ignores them.
+  public var usesAudioLevels = true
   /// Key-frame requests to one publisher's track are at least this far apart.
   public var keyFrameRequestInterval = TimeDelta.milliseconds(500)
   /// Bounds, so that a peer cannot make the worker allocate without end.
