@@ -14,6 +14,7 @@ extension Participant {
   func startMedia(at now: Instant) {
     nextReportAt = now + Self.reportInterval
     wake(at: nextReportAt)
+    nextQualityAt = now + .seconds(5)
     for downTrack in downlink.downTracks { downTrack.track.wantKeyFrame(for: downTrack, at: now) }
     wake(at: now)
   }
@@ -26,6 +27,7 @@ extension Participant {
     askForMedia(at: now)
     sendFeedback(at: now)
     endSpeechWindow(at: now)
+    updateQuality(at: now)
     if now >= nextReportAt {
       nextReportAt = now + Self.reportInterval
       sendReports(at: now)

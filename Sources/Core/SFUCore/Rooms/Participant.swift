@@ -38,6 +38,8 @@ final class Participant {
   var nextReportAt = Instant.distantFuture
   /// When the present window of speech ends; distant while no levels come.
   var nextSpeechAt = Instant.distantFuture
+  var quality = QualityMeter()
+  var nextQualityAt = Instant.distantFuture
   /// What others were told last: the loudest of its tracks.
   var speechLevel: Float = 0
   /// What leads to it in the directory.
