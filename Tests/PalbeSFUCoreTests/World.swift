@@ -19,6 +19,9 @@ final class World {
   var random: RandomSource
   var clients: [ScriptedClient] = []
   var log: [SFULogRecord] = []
+  var answers: [RoomAnswer] = []
+  var notices: [RoomNotice] = []
+  var tokens: [(connection: ConnectionID, grant: AccessGrant)] = []
   /// Media packets as `withReceivedMedia` showed them.
   var received: [[UInt8]] = []
   /// What was protected under each destination, SSRC and extended sequence number.
@@ -113,6 +116,12 @@ final class World {
     drain()
   }
 
+  /// An operator's command, and its answer.
+  func command(_ command: RoomCommand) -> RoomAnswer? {
+    handle(.command(CommandID(7), command))
+    return answers.popLast()
+  }
+
   func send(_ datagrams: [[UInt8]], from client: ScriptedClient) {
     for bytes in datagrams { network.send(bytes, from: client.address, to: Self.server, at: now) }
   }
@@ -143,6 +152,9 @@ final class World {
         else { continue }
         client.receive(message, at: now)
       case .close(let connection): clients.first { $0.connection == connection }?.isClosed = true
+      case .answer(_, let answer): answers.append(answer)
+      case .notice(let notice): notices.append(notice)
+      case .refreshToken(let connection, let grant): tokens.append((connection, grant))
       case .log(let record): log.append(record)
       }
     }

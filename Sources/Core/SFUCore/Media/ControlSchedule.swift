@@ -23,6 +23,7 @@ extension Participant {
   func handleTimeout(at now: Instant) -> Expiry? {
     forgetDeadline()
     if let expiry = checkLiveness(at: now) { return expiry }
+    renewToken(at: now)
     guard transport.isConnected else { return handleConnecting(at: now).map(Expiry.departure) }
     askForMedia(at: now)
     sendFeedback(at: now)
@@ -35,6 +36,14 @@ extension Participant {
     }
     wake(at: nextReportAt)
     return nil
+  }
+
+  private func renewToken(at now: Instant) {
+    if now >= nextTokenAt, let connection {
+      nextTokenAt = now + context.configuration.tokenInterval
+      context.events.append(.refreshToken(connection, grant))
+    }
+    wake(at: nextTokenAt)
   }
 
   /// True while the client's checks arrive, which they do every few seconds.

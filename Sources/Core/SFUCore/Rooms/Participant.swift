@@ -14,7 +14,7 @@ final class Participant {
   /// Until then a resumed client may restart ICE, even where its consent has expired.
   private(set) var restartDeadline = Instant.zero
   let sid: String
-  let grant: AccessGrant
+  var grant: AccessGrant
   let client: LiveKit.ClientInfo
   /// Every track of the others is subscribed without being asked for.
   let subscribesAutomatically: Bool
@@ -38,6 +38,8 @@ final class Participant {
   var nextReportAt = Instant.distantFuture
   /// When the present window of speech ends; distant while no levels come.
   var nextSpeechAt = Instant.distantFuture
+  /// When its token is renewed.
+  var nextTokenAt = Instant.distantFuture
   var quality = QualityMeter()
   var nextQualityAt = Instant.distantFuture
   /// What others were told last: the loudest of its tracks.

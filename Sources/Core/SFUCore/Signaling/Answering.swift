@@ -90,9 +90,11 @@ extension SignalPlane {
     return isAny
   }
 
-  private func unpublish(_ track: PublishedTrack, of participant: Participant) {
+  func unpublish(_ track: PublishedTrack, of participant: Participant) {
+    let info = track.info
     participant.room.withdraw(track)
     participant.uplink.remove(track, transport: participant.transport)
+    context.notify(.trackUnpublished, participant.room, participant, info)
     context.log(.info, "track unpublished", participant.logFields + [("track", track.sid)])
   }
 
@@ -101,6 +103,7 @@ extension SignalPlane {
     guard anyGone || !tracks.isEmpty else { return }
     for track in tracks {
       track.isAnnounced = true
+      context.notify(.trackPublished, participant.room, participant, track.info)
       context.log(.info, "track published", participant.logFields + [("track", track.sid)])
     }
     participant.room.broadcastInfo(of: participant)

@@ -8,13 +8,13 @@ extension SignalPlane {
   func join(_ details: JoinDetails, on connection: ConnectionID, at now: Instant) {
     guard directory.participant(on: connection) == nil else { return }
     guard !details.request.reconnect else { return resume(details, on: connection, at: now) }
-    guard let room = room(named: details.grant.room, at: now) else {
+    guard let room = room(for: details.grant, at: now) else {
       return refuse(connection, reason: .joinFailure, action: .disconnect)
     }
     if let previous = room.participant(identity: details.grant.identity) {
       remove(previous, .replaced, at: now, keepingRoom: true)
     }
-    guard room.participants.count < context.configuration.maxParticipantsPerRoom else {
+    guard room.participants.count < room.maxParticipants else {
       return refuse(connection, reason: .joinFailure, action: .disconnect)
     }
     let participant: Participant
@@ -22,13 +22,15 @@ extension SignalPlane {
       participant = try Participant(details, connection: connection, room: room, context: context, at: now)
     } catch {
       context.log(.warning, "no transport for a participant", [("error", "\(error)")])
-      if room.isEmpty { directory.remove(room) }
+      if room.isEmpty { end(room, at: now) }
       return refuse(connection, reason: .joinFailure, action: .disconnect)
     }
     room.append(participant)
     directory.insert(participant)
     participant.send(.join(response(to: participant, in: room)))
     participant.wake(at: now + context.configuration.pingTimeout)
+    participant.nextTokenAt = now
+    participant.wake(at: now)
     context.log(.info, "participant joined", participant.logFields)
 
     room.subscribeToAll(participant)
@@ -42,11 +44,21 @@ extension SignalPlane {
     }
   }
 
-  private func room(named name: String, at now: Instant) -> Room? {
-    if let room = directory.rooms[name] { return room }
+  private func room(for grant: AccessGrant, at now: Instant) -> Room? {
+    if let room = directory.rooms[grant.room] { return room }
+    guard context.configuration.createsRooms, let room = makeRoom(named: grant.room, at: now) else {
+      return nil
+    }
+    if grant.requiresE2EE { room.requiresE2EE = true }
+    return room
+  }
+
+  /// Nil when there are too many.
+  func makeRoom(named name: String, at now: Instant) -> Room? {
     guard directory.rooms.count < context.configuration.maxRooms else { return nil }
     let room = Room(name: name, context: context, at: now)
     directory.insert(room)
+    context.notify(.roomStarted, room)
     return room
   }
 

@@ -5,7 +5,7 @@ import PalbeUnits
 /// Why a participant is taken out of its room.
 enum Departure {
   case clientLeft, connectionClosed, replaced, pingTimeout, connectTimeout, consentExpired, transportFailed,
-    transportClosed, serverShutdown, unknownTrack
+    transportClosed, serverShutdown, unknownTrack, removed, roomDeleted
 
   var reason: LiveKit.DisconnectReason {
     switch self {
@@ -15,6 +15,8 @@ enum Departure {
     case .pingTimeout, .connectTimeout, .consentExpired: .connectionTimeout
     case .transportFailed: .mediaFailure
     case .unknownTrack: .stateMismatch
+    case .removed: .participantRemoved
+    case .roomDeleted: .roomDeleted
     case .serverShutdown: .serverShutdown
     }
   }
@@ -23,7 +25,7 @@ enum Departure {
   var action: LiveKit.LeaveRequest.Action? {
     switch self {
     case .clientLeft, .connectionClosed, .transportClosed: nil
-    case .replaced, .serverShutdown: .disconnect
+    case .replaced, .serverShutdown, .removed, .roomDeleted: .disconnect
     // Its network may have come back: everything from the start.
     case .pingTimeout, .connectTimeout, .consentExpired, .transportFailed, .unknownTrack: .reconnect
     }
@@ -33,6 +35,8 @@ enum Departure {
     switch self {
     case .clientLeft: "participant left"
     case .connectionClosed: "signaling connection closed"
+    case .removed: "participant removed by an operator"
+    case .roomDeleted: "participant told to leave a deleted room"
     case .unknownTrack: "participant resumed with a track that is not known"
     case .replaced: "participant replaced by its own identity"
     case .pingTimeout: "participant sent no ping in time"
@@ -80,8 +84,16 @@ extension SignalPlane {
     directory.detach(participant, until: deadline)
   }
 
+  /// Drops an empty room.
+  func end(_ room: Room, at now: Instant) {
+    guard directory.rooms[room.name] === room else { return }
+    directory.remove(room)
+    context.notify(.roomFinished, room)
+  }
+
   func shutDown(at now: Instant) {
     for participant in directory.participants { remove(participant, .serverShutdown, at: now) }
+    for room in directory.rooms.values { end(room, at: now) }
   }
 
   /// Takes a participant out, tells it and the others, and drops the room with the last one.
@@ -92,6 +104,7 @@ extension SignalPlane {
   ) {
     guard !participant.isClosed else { return }
     let room = participant.room
+    let wasActive = participant.state == .active
     context.log(.info, departure.message, participant.logFields)
     if let action = departure.action {
       participant.send(
@@ -111,6 +124,9 @@ extension SignalPlane {
     } else {
       room.broadcastDeparture(of: participant, reason: departure.reason)
     }
-    if room.isEmpty, !keepingRoom { directory.remove(room) }
+    context.notify(wasActive ? .participantLeft : .participantConnectionAborted, room, participant)
+    guard room.isEmpty, !keepingRoom else { return }
+    room.wait(afterDeparture: true, from: now)
+    if room.isOver(at: now) { end(room, at: now) }
   }
 }

@@ -23,6 +23,8 @@ public struct AccessGrant: Sendable, Equatable {
   public var canPublishSources: [String] = []
   /// A hidden participant is announced to nobody.
   public var hidden = false
+  /// What this participant publishes must be encrypted end to end, and so must its room's tracks if it makes the room.
+  public var requiresE2EE = false
 
   public init(room: String, identity: String) {
     self.room = room
@@ -48,6 +50,8 @@ public enum SFUInput: Sendable {
   case signal(ConnectionID, [UInt8])
   /// The WebSocket is gone.
   case closed(ConnectionID)
+  /// An operator's command; its answer is an event.
+  case command(CommandID, RoomCommand)
   /// Tell every participant to leave (SERVER_SHUTDOWN) and close.
   case shutDown
 }
@@ -58,6 +62,12 @@ public enum SFUEvent: Sendable {
   case send(ConnectionID, [UInt8])
   /// Close the WebSocket after what was sent before.
   case close(ConnectionID)
+  /// What came of a command.
+  case answer(CommandID, RoomAnswer)
+  /// Something to tell by webhook.
+  case notice(RoomNotice)
+  /// The participant's token should be renewed: mint one for the grant and send it (`refresh_token`).
+  case refreshToken(ConnectionID, AccessGrant)
   /// Something an operator would want in the log; never a secret.
   case log(SFULogRecord)
 }
@@ -103,6 +113,18 @@ public struct SFUConfiguration: Sendable {
   public var consentGrace = TimeDelta.seconds(5)
   /// A client that resumed restarts ICE within this.
   public var restartTimeout = TimeDelta.seconds(15)
+  /// A room that nobody made is made by the first who joins; else who joins it is refused.
+  public var createsRooms = true
+  /// A room that was made and that nobody has joined yet is dropped after this long.
+  public var emptyTimeout = TimeDelta.seconds(300)
+  /// A room is dropped this long after its last participant left.
+  public var departureTimeout = TimeDelta.seconds(20)
+  /// Tracks that are not encrypted end to end are refused, in every room.
+  public var requiresE2EE = false
+  /// An operator may unmute a track for its publisher.
+  public var allowsRemoteUnmute = false
+  /// A participant's token is renewed this often, so that it can resume after its first one expired.
+  public var tokenInterval = TimeDelta.seconds(300)
   /// Who speaks is told by the levels that clients send in the clear. False ignores them.
   public var usesAudioLevels = true
   /// Key-frame requests to one publisher's track are at least this far apart.

@@ -54,10 +54,13 @@ import PalbeWire
   /// Takes what the shell has to tell.
   public mutating func handle(_ input: SFUInput, at now: Instant) {
     stopForwarding()
+    context.now = now
     switch input {
     case .join(let connection, let details): signals.join(details, on: connection, at: now)
     case .signal(let connection, let bytes): signals.handle(bytes, on: connection, at: now)
     case .closed(let connection): signals.closed(connection, at: now)
+    case .command(let id, let command):
+      context.events.append(.answer(id, signals.carryOut(command, at: now)))
     case .shutDown: signals.shutDown(at: now)
     }
   }
@@ -68,6 +71,7 @@ import PalbeWire
     _ datagram: inout MutableSpan<UInt8>, count: Int, from remote: SocketAddress, at now: Instant
   ) {
     stopForwarding()
+    context.now = now
     packet.clear()
     guard count > 0, count <= min(datagram.count, MediaPacket.limit) else { return }
     switch PacketKind(datagram.span.extracting(0..<count)) {
@@ -114,7 +118,9 @@ import PalbeWire
   public mutating func handleTimeout(at now: Instant) {
     guard now >= context.nextDeadline else { return }
     stopForwarding()
+    context.now = now
     context.restartDeadlines()
+    for room in directory.rooms.values.filter({ $0.isOver(at: now) }) { signals.end(room, at: now) }
     directory.forEachDue(at: now) { participant in
       if let expiry = participant.handleTimeout(at: now) {
         signals.handle(expiry, of: participant, at: now)
@@ -180,6 +186,7 @@ import PalbeWire
     case .connected:
       participant.state = .active
       participant.room.broadcastInfo(of: participant)
+      context.notify(.participantJoined, participant.room, participant)
       participant.startMedia(at: now)
       context.log(.info, "participant's transport is up", participant.logFields)
     case .failed: signals.remove(participant, .transportFailed, at: now)
