@@ -19,7 +19,12 @@ final class Participant {
   /// Every track of the others is subscribed without being asked for.
   let subscribesAutomatically: Bool
   let joinedAt: Instant
+  /// What it sends comes over this one, and with one connection so does everything else.
   let transport: PeerTransport
+  /// What it receives goes over this one; the same unless the session has two connections.
+  let downTransport: PeerTransport
+  /// Our offers, where the session has two connections.
+  var offers: SubscriberOffers?
   let uplink: Uplink
   let downlink = Downlink()
   var negotiation: Negotiation
@@ -44,9 +49,6 @@ final class Participant {
   var nextQualityAt = Instant.distantFuture
   /// What others were told last: the loudest of its tracks.
   var speechLevel: Float = 0
-  /// What leads to it in the directory.
-  var fragments: [String] = []
-  var addresses: [SocketAddress] = []
 
   init(
     _ details: JoinDetails, connection: ConnectionID, room: Room, context: WorkerContext, at now: Instant
@@ -61,6 +63,12 @@ final class Participant {
     lastSignalAt = now
     sid = LiveKit.Sid.participant(using: &context.random)
     transport = try PeerTransport(identity: context.identity, using: &context.random)
+    if details.usesTwoConnections {
+      downTransport = try PeerTransport(identity: context.identity, using: &context.random)
+      offers = SubscriberOffers(sessionID: context.random.next() >> 2)
+    } else {
+      downTransport = transport
+    }
     uplink = Uplink(context: context)
     negotiation = Negotiation(sessionID: context.random.next() >> 2)
     name = grant.name
@@ -77,6 +85,16 @@ final class Participant {
   }
 
   var identity: String { grant.identity }
+
+  /// Its one transport, or both.
+  var transports: [PeerTransport] {
+    transport === downTransport ? [transport] : [transport, downTransport]
+  }
+
+  /// The transport that comes up first, and that the session lives with: a client of two connections may never publish.
+  var primaryTransport: PeerTransport { grant.canSubscribe ? downTransport : transport }
+
+  var isConnected: Bool { primaryTransport.isConnected }
 
   func send(_ message: LiveKit.SignalResponse.Message) {
     guard !isClosed, let connection else { return }
@@ -118,7 +136,7 @@ final class Participant {
   /// Nothing is sent to it any more.
   func close(at now: Instant) {
     isClosed = true
-    transport.close(at: now)
+    for transport in transports { transport.close(at: now) }
     flushHandshake()
   }
 
@@ -133,18 +151,20 @@ final class Participant {
   }
 
   func flushHandshake() {
-    while let (bytes, destination) = transport.pollHandshake() {
-      context.datagrams.append(WaitingDatagram(destination: destination, bytes: bytes))
+    for transport in transports {
+      while let (bytes, destination) = transport.pollHandshake() {
+        context.datagrams.append(WaitingDatagram(destination: destination, bytes: bytes))
+      }
     }
   }
 
   /// Sends RTCP packets in one protected compound; nothing while the transport is not up.
-  func sendControl(_ packets: [RTCPPacket]) {
+  func sendControl(_ packets: [RTCPPacket], over transport: PeerTransport) {
     guard !packets.isEmpty else { return }
-    sendControl(compound: RTCPPacket.compound(packets))
+    sendControl(compound: RTCPPacket.compound(packets), over: transport)
   }
 
-  func sendControl(compound: [UInt8]) {
+  func sendControl(compound: [UInt8], over transport: PeerTransport) {
     guard let remote = transport.remote, let bytes = transport.protectRTCP(compound) else { return }
     context.datagrams.append(WaitingDatagram(destination: remote, bytes: bytes))
   }

@@ -143,11 +143,15 @@ final class Room {
     guard let downTrack = participant.downlink.subscription(to: track) else { return }
     track.remove(downTrack)
     participant.downlink.remove(downTrack)
+    if participant.offers != nil { participant.wantOffer(at: context.now) }
   }
 
   /// Ends every subscription to the track.
   func withdraw(_ track: PublishedTrack) {
-    for downTrack in track.downTracks { downTrack.subscriber.downlink.remove(downTrack) }
+    for downTrack in track.downTracks {
+      downTrack.subscriber.downlink.remove(downTrack)
+      if downTrack.subscriber.offers != nil { downTrack.subscriber.wantOffer(at: context.now) }
+    }
     track.removeAllDownTracks()
     track.isAnnounced = false
   }

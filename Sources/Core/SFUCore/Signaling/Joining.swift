@@ -34,6 +34,7 @@ extension SignalPlane {
     context.log(.info, "participant joined", participant.logFields)
 
     room.subscribeToAll(participant)
+    if participant.offers != nil { participant.wantOffer(at: now) }
     for request in details.request.addTrackRequests.prefix(context.configuration.maxPendingTracks) {
       addTrack(request, of: participant, at: now)
     }
@@ -86,7 +87,7 @@ extension SignalPlane {
       $0.pingTimeout = Int32(max(1, configuration.pingTimeout.wholeMilliseconds / 1_000))
       $0.iceServers = configuration.iceServers
       $0.serverInfo = serverInfo
-      $0.subscriberPrimary = false
+      $0.subscriberPrimary = participant.offers != nil && participant.grant.canSubscribe
       $0.fastPublish = true
       $0.enabledPublishCodecs = [
         .with { $0.mime = TrackKind.audio.mimeType }, .with { $0.mime = TrackKind.video.mimeType },

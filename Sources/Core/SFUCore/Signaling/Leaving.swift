@@ -5,7 +5,7 @@ import PalbeUnits
 /// Why a participant is taken out of its room.
 enum Departure {
   case clientLeft, connectionClosed, replaced, pingTimeout, connectTimeout, consentExpired, transportFailed,
-    transportClosed, serverShutdown, unknownTrack, removed, roomDeleted
+    transportClosed, serverShutdown, unknownTrack, removed, roomDeleted, noAnswer
 
   var reason: LiveKit.DisconnectReason {
     switch self {
@@ -13,7 +13,7 @@ enum Departure {
     case .connectionClosed: .signalClose
     case .replaced: .duplicateIdentity
     case .pingTimeout, .connectTimeout, .consentExpired: .connectionTimeout
-    case .transportFailed: .mediaFailure
+    case .transportFailed, .noAnswer: .mediaFailure
     case .unknownTrack: .stateMismatch
     case .removed: .participantRemoved
     case .roomDeleted: .roomDeleted
@@ -27,7 +27,9 @@ enum Departure {
     case .clientLeft, .connectionClosed, .transportClosed: nil
     case .replaced, .serverShutdown, .removed, .roomDeleted: .disconnect
     // Its network may have come back: everything from the start.
-    case .pingTimeout, .connectTimeout, .consentExpired, .transportFailed, .unknownTrack: .reconnect
+    case .pingTimeout, .connectTimeout, .consentExpired, .transportFailed, .unknownTrack,
+      .noAnswer:
+      .reconnect
     }
   }
 
@@ -37,6 +39,7 @@ enum Departure {
     case .connectionClosed: "signaling connection closed"
     case .removed: "participant removed by an operator"
     case .roomDeleted: "participant told to leave a deleted room"
+    case .noAnswer: "participant answered no offer in time"
     case .unknownTrack: "participant resumed with a track that is not known"
     case .replaced: "participant replaced by its own identity"
     case .pingTimeout: "participant sent no ping in time"
@@ -53,7 +56,7 @@ extension SignalPlane {
   /// The WebSocket is gone.
   func closed(_ connection: ConnectionID, at now: Instant) {
     guard let participant = directory.participant(on: connection) else { return }
-    guard participant.transport.isConnected, participant.isHeard(at: now) else {
+    guard participant.isConnected, participant.isHeard(at: now) else {
       return remove(participant, .connectionClosed, at: now)
     }
     context.log(.info, "signaling connection lost", participant.logFields)

@@ -44,6 +44,12 @@ extension SignalPlane {
     if let state = request.syncState { synchronize(state, of: participant, at: now) }
     guard !participant.isClosed else { return }
     if let offer = request.publisherOffer { answer(offer, of: participant, at: now) }
+    if participant.offers != nil {
+      // A restart of ICE is ours to begin where we offer.
+      participant.downTransport.restartICE(using: &context.random)
+      directory.insertFragment(of: participant.downTransport, participant)
+      participant.offers?.forgetAnswer()
+    }
     participant.requestSections()
   }
 

@@ -23,6 +23,7 @@ struct SignalPlane {
   func handle(_ message: LiveKit.SignalRequest.Message, of participant: Participant, at now: Instant) {
     switch message {
     case .offer(let offer): answer(offer, of: participant, at: now)
+    case .answer(let answer): takeUp(answer, of: participant, at: now)
     case .addTrack(let request): addTrack(request, of: participant, at: now)
     case .mute(let request): mute(request, of: participant, at: now)
     case .subscription(let request): updateSubscription(request, of: participant, at: now)

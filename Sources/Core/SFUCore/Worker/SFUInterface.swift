@@ -37,6 +37,8 @@ public struct JoinDetails: Sendable {
   public var grant: AccessGrant
   /// The decoded `join_request` of `/rtc/v1`.
   public var request: LiveKit.JoinRequest
+  /// The older protocol: the client offers on one connection what it sends, the worker on another what it receives.
+  public var usesTwoConnections = false
   public init(grant: AccessGrant, request: LiveKit.JoinRequest) {
     self.grant = grant
     self.request = request
