@@ -175,7 +175,9 @@ struct AdministrationTests {
     #expect(bob.packets.count == before)
     _ = world.command(.setMetadata(room: "room", metadata: "new"))
     for client in [alice, bob] {
-      let rooms = client.messages.compactMap { if case .roomUpdate(let update) = $0 { update.room } else { nil } }
+      let rooms = client.messages.compactMap { message -> LiveKit.Room? in
+        if case .roomUpdate(let update) = message { update.room } else { nil }
+      }
       #expect(rooms.map(\.metadata) == ["new"])
     }
   }
@@ -212,7 +214,8 @@ struct AdministrationTests {
 struct RequiredE2EETests {
   enum Way: CaseIterable { case configuration, room, token }
 
-  @Test("require_e2ee: a clear track is refused with a reason, an encrypted one is taken", arguments: Way.allCases)
+  @Test(
+    "require_e2ee: a clear track is refused with a reason, an encrypted one is taken", arguments: Way.allCases)
   func refused(way: Way) throws {
     let world = try World(configuration: { $0.requiresE2EE = way == .configuration })
     if way == .room {

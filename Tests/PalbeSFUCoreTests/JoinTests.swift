@@ -237,7 +237,7 @@ struct JoinTests {
     #expect(world.connect(again))
   }
 
-  @Test("livekit#3755: a resume of no session is told to start over (STATE_MISMATCH, RECONNECT), nothing else")
+  @Test("livekit#3755: a resume of no session is told to start over (STATE_MISMATCH, RECONNECT)")
   func resumeOfNothing() throws {
     let world = try World()
     let alice = try world.client("alice")

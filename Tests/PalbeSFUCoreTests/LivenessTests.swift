@@ -8,7 +8,7 @@ import PalbeUnits
 import Testing
 
 struct LivenessTests {
-  @Test("RFC 7675: 30 s without an authenticated check: told to resume, gone 5 s later, and others learn of it")
+  @Test("RFC 7675: 30 s without an authenticated check: told to resume, gone 5 s later, others learn of it")
   func consent() throws {
     let world = try World()
     let (alice, bob) = try call(world)

@@ -7,7 +7,7 @@ import Testing
 
 /// A broken WebSocket and its successor (livekit-protocol, section 1.6).
 struct ResumeTests {
-  @Test("Resume: reconnect first, then a snapshot with everyone and oneself, then the room; media never stops")
+  @Test("Resume: reconnect first, then a snapshot with oneself, then the room; media never stops")
   func resume() throws {
     let world = try World()
     let (alice, bob) = try call(world)

@@ -17,10 +17,12 @@ struct TwoConnectionTests {
     client.receiver?.pingsAutomatically = false
     client.audioSections = 0
     client.videoSections = 0
-    var details = world.details(client, grant: { $0.canSubscribe = canSubscribe }) { request in
-      request.publisherOffer = nil
-      request.addTrackRequests = []
-    }
+    var details = world.details(
+      client, grant: { $0.canSubscribe = canSubscribe },
+      request: { request in
+        request.publisherOffer = nil
+        request.addTrackRequests = []
+      })
     details.usesTwoConnections = true
     world.handle(.join(client.connection, details))
     return client
@@ -31,7 +33,7 @@ struct TwoConnectionTests {
     world.signal(.offer(client.offerMessage()), from: client)
   }
 
-  @Test("v0: the server offers a data channel right after join, before any track; its transport is the primary one")
+  @Test("v0: the server offers a data channel right after join; that transport is the primary one")
   func firstOffer() throws {
     let world = try World()
     let bob = try join(world, "bob")
@@ -52,7 +54,7 @@ struct TwoConnectionTests {
     #expect(!bob.isClosed)
   }
 
-  @Test("v0 publishes to v1 and v0, and v1 to v0; the update with a track comes before the offer that carries it")
+  @Test("v0 publishes to v1 and v0, and v1 to v0; the update of a track comes before its offer")
   func mixed() throws {
     let world = try World()
     let dave = try join(world, "dave")
@@ -87,7 +89,7 @@ struct TwoConnectionTests {
     #expect(try #require(update) < #require(offer))
   }
 
-  @Test("v0: one msid per section, with the participant and the track; sections of gone tracks are used again")
+  @Test("v0: one msid per section, with participant and track; sections of gone tracks are used again")
   func sections() throws {
     let world = try World()
     let bob = try join(world, "bob")

@@ -32,6 +32,7 @@ extension Participant {
     askForMedia(at: now)
     sendFeedback(at: now)
     endSpeechWindow(at: now)
+    for track in uplink.tracks { track.updateDynacast(at: now) }
     updateQuality(at: now)
     if now >= nextReportAt {
       nextReportAt = now + Self.reportInterval
@@ -52,7 +53,8 @@ extension Participant {
 
   /// True while the client's checks arrive, which they do every few seconds.
   func isHeard(at now: Instant) -> Bool {
-    primaryTransport.ice.lastAuthenticatedCheck.map { now - $0 < context.configuration.silenceTimeout } ?? false
+    guard let last = primaryTransport.ice.lastAuthenticatedCheck else { return false }
+    return now - last < context.configuration.silenceTimeout
   }
 
   private func checkLiveness(at now: Instant) -> Expiry? {

@@ -162,7 +162,9 @@ final class DownTrack {
     if placement.answersNACKs, placement.repairPayloadType != nil {
       cache.store(fields.sequenceNumber, buffer.span.extracting(0..<layout.byteCount))
     }
-    guard let count = subscriber.downTransport.protectRTP(&buffer, count: layout.byteCount) else { return nil }
+    guard let count = subscriber.downTransport.protectRTP(&buffer, count: layout.byteCount) else {
+      return nil
+    }
     if placement.answersNACKs, placement.repairPayloadType == nil {
       cache.store(fields.sequenceNumber, buffer.span.extracting(0..<count))
     }

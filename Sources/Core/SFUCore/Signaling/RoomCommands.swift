@@ -112,8 +112,9 @@ extension SignalPlane {
   }
 
   /// What is taken away stops at once; what is given works from now on.
-  private func apply(_ permission: LiveKit.ParticipantPermission, to participant: Participant, at now: Instant)
-  {
+  private func apply(
+    _ permission: LiveKit.ParticipantPermission, to participant: Participant, at now: Instant
+  ) {
     let couldSubscribe = participant.grant.canSubscribe
     participant.grant.canSubscribe = permission.canSubscribe
     participant.grant.canPublish = permission.canPublish

@@ -47,7 +47,9 @@ final class SignalingService: WebServerHandler {
   }
 
   func upgrade(_ request: HTTPRequest, socket: WebSocket) -> UpgradeDecision {
-    guard request.path == "/rtc/v1" || request.path == "/rtc" else { return .reject(answer("not found", status: 404)) }
+    guard request.path == "/rtc/v1" || request.path == "/rtc" else {
+      return .reject(answer("not found", status: 404))
+    }
     do throws(JoinRefusal) {
       let details = try resolve(request)
       let inbox = inboxes[RoomPlacement.worker(of: details.grant.room, among: inboxes.count)]
