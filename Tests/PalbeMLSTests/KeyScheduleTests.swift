@@ -83,7 +83,7 @@ struct KeyScheduleTests {
         #expect(secrets.resumption.bytes == epoch.resumption_psk.bytes)
         #expect(try crypto.deriveKeyPair(secrets.external).publicKey == epoch.external_pub.bytes)
         let exported = secrets.export(
-          label: epoch.exporter.label, context: epoch.exporter.context.bytes,
+          label: bytes(epoch.exporter.label), context: epoch.exporter.context.bytes,
           byteCount: epoch.exporter.length, crypto: crypto)
         #expect(exported?.bytes == epoch.exporter.secret.bytes)
         initSecret = secrets.initSecret

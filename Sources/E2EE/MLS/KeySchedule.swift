@@ -51,9 +51,9 @@ struct EpochSecrets: Sendable {
   mutating func wipeExporter() { exporter = nil }
 
   /// `MLS-Exporter`, RFC 9420 §8.5; nil once wiped.
-  func export(label: String, context: [UInt8], byteCount: Int, crypto: SuiteCrypto) -> Secret? {
+  func export(label: [UInt8], context: [UInt8], byteCount: Int, crypto: SuiteCrypto) -> Secret? {
     guard let exporter else { return nil }
-    let secret = crypto.derive(exporter, label: label)
+    let secret = crypto.expand(exporter, label: label, context: [], byteCount: crypto.hashByteCount)
     return crypto.expand(secret, label: "exported", context: crypto.hash(context), byteCount: byteCount)
   }
 }

@@ -68,6 +68,10 @@ public enum LeafNodeError: Error, Equatable, Sendable {
   case encryptionKeyInUse
   /// V119: An update must bring a new encryption key.
   case encryptionKeyNotChanged
+  /// V120: The application's policy does not accept the credential in place of the member's old one.
+  case successorRefused
+  /// V121: The lifetime is longer than the application allows.
+  case lifetimeTooLong(seconds: UInt64)
 }
 
 /// Rules for key packages, RFC 9420 §10.1.
@@ -168,6 +172,10 @@ public enum ProposalError: Error, Equatable, Sendable {
   case referenceInExternalCommit
   /// V420: More proposals wait than the group keeps.
   case tooManyPending
+  /// V421: The application did not declare this type of proposal, or a member does not list it.
+  case typeNotSupported(ProposalType)
+  /// V422: The application's policy does not accept the credential of an external sender.
+  case externalSenderRefused(index: UInt32)
 }
 
 /// Rules for messages, RFC 9420 §6.

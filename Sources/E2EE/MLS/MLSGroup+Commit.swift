@@ -47,7 +47,7 @@ extension MLSGroup {
     next.epoch += 1
     next.extensions = applied.extensions
     var created: TreeKEM.Created?
-    if path || ProposalRules.needPath(sent) {
+    if path || ProposalRules.needPath(sent, declared: client.configuration.applicationProposals) {
       created = try makePath(&applied, next, using: &random)
     }
 
@@ -91,12 +91,16 @@ extension MLSGroup {
 
   /// Checks and applies a list as a committer.
   private func apply(_ sent: [SentProposal], at unixTime: UInt64) throws(MLSError) -> AppliedProposals {
+    let configuration = client.configuration
     try ProposalRules.check(
       sent, committer: .member(ownLeaf), hashByteCount: crypto.hashByteCount,
-      version: epoch.context.version)
+      version: epoch.context.version, declared: configuration.applicationProposals)
     let applied = try AppliedProposals(
-      sent, to: epoch, crypto: crypto, policy: client.configuration.credentialPolicy
-    ) { leaf throws(MLSError) in try LeafValidation.checkLifetime(leaf, at: unixTime) }
+      sent, to: epoch, crypto: crypto, policy: configuration.credentialPolicy
+    ) { leaf throws(MLSError) in
+      try LeafValidation.checkLifetime(
+        leaf, at: unixTime, maximum: configuration.maximumLifetimeSeconds)
+    }
     _ = try lookUp(applied.preSharedKeys)
     return applied
   }
@@ -146,7 +150,7 @@ extension MLSGroup {
         return !extensionsSeen
       case .reInit: return alone
       case .externalInit: return false
-      case .add, .preSharedKey: return true
+      case .add, .preSharedKey, .application: return true
       }
     }
   }
@@ -182,7 +186,8 @@ extension MLSGroup {
   ) -> CommitEffect {
     CommitEffect(
       epoch: next.epoch, committer: committer, added: applied.added.map(\.leaf), removed: applied.removed,
-      updated: applied.updated, hasPath: hasPath, reInit: applied.reInit)
+      updated: applied.updated, hasPath: hasPath, reInit: applied.reInit,
+      applicationProposals: applied.applicationProposals)
   }
 
   private func makeWelcome(

@@ -66,8 +66,10 @@ extension MLSGroup {
     var proposals = [Proposal.externalInit(kemOutput: kemOutput)]
     let old =
       oldLeaf ?? tree.members.first { tree[$0]?.signatureKey == client.signaturePublicKey }
+    var role = PresentedCredential.Role.newMember
     if let old {
-      guard tree[old] != nil else { throw .proposals(.removesNobody(old)) }
+      guard let node = tree[old] else { throw .proposals(.removesNobody(old)) }
+      role = .replacement(of: Member(old, node))
       tree.remove(old)
       proposals.append(.remove(old))
     }
@@ -87,7 +89,7 @@ extension MLSGroup {
       TreeKEM.LeafTemplate(leaf: leaf, signatureKey: client.signatureKey, groupID: next.groupID),
       context: next, added: [], using: &random)
     // What members would refuse is not sent.
-    try rules.check(created.path.leafNode, at: own)
+    try rules.check(created.path.leafNode, at: own, as: role)
     try rules.checkAgainstMembers(created.path.leafNode, tree.index)
 
     let content = FramedContent(

@@ -82,6 +82,7 @@ extension MLSGroup {
     let rules = try LeafValidation(
       crypto: crypto, policy: client.configuration.credentialPolicy, groupID: groupInfo.context.groupID,
       extensions: groupInfo.context.extensions)
+    try rules.checkExternalSenders()
     try TreeValidation.check(&tree, rules)
     return (tree, rules)
   }

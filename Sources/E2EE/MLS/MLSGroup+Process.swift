@@ -153,20 +153,22 @@ extension MLSGroup {
 
   /// The rules a proposal can break by itself: one that no commit could hold is not kept.
   private func check(_ proposal: Proposal, from sender: Sender) throws(MLSError) {
-    try ProposalRules.check(proposal.type, from: sender)
+    try ProposalRules.check(
+      proposal, from: sender, declared: client.configuration.applicationProposals)
     let extensions = epoch.context.extensions
     switch proposal {
     case .add(let keyPackage): try rules(extensions).check(keyPackage)
     case .update(let leaf):
       guard case .member(let index) = sender else { throw .proposals(.notAllowedForSender(.update)) }
       guard case .update = leaf.source else { throw .leafNode(.wrongSource) }
-      try rules(extensions).check(leaf, at: index)
+      guard let old = epoch.tree[index] else { throw .message(.unknownSender) }
+      try rules(extensions).check(leaf, at: index, as: .replacement(of: Member(index, old)))
     case .remove(let leaf):
       guard epoch.tree[leaf] != nil else { throw .proposals(.removesNobody(leaf)) }
     case .groupContextExtensions(let new):
       guard !new.hasDuplicates else { throw .proposals(.duplicateExtension) }
-      _ = try rules(new)
-    case .preSharedKey, .reInit, .externalInit: break
+      try rules(new).checkExternalSenders()
+    case .preSharedKey, .reInit, .externalInit, .application: break
     }
   }
 

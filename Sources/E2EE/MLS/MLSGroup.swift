@@ -43,6 +43,7 @@ public struct MLSGroup: ~Copyable, Sendable {
       crypto: crypto, policy: client.configuration.credentialPolicy, groupID: groupID,
       extensions: extensions)
     try rules.check(leaf, at: LeafIndex(0))
+    try rules.checkExternalSenders()
     let context = GroupContext(
       cipherSuite: crypto.suite, groupID: groupID, epoch: 0, treeHash: tree.rootHash(),
       confirmedTranscriptHash: [], extensions: extensions)
@@ -68,9 +69,7 @@ public struct MLSGroup: ~Copyable, Sendable {
   /// The members, by leaf.
   public var members: [Member] {
     epoch.tree.members.compactMap { index in
-      epoch.tree[index].map {
-        Member(leaf: index, credential: $0.credential, signatureKey: $0.signatureKey)
-      }
+      epoch.tree[index].map { Member(index, $0) }
     }
   }
   /// False once this client was removed or the group was closed.
@@ -92,6 +91,13 @@ public struct MLSGroup: ~Copyable, Sendable {
   /// `state(.exportTooLong)`, `state(.exporterWiped)`.
   public func exportSecret(
     label: String, context: [UInt8], length: Int
+  ) throws(MLSError) -> SymmetricKey {
+    try exportSecret(label: Array(label.utf8), context: context, length: length)
+  }
+
+  /// The same for a label of any bytes, UTF-8 or not.
+  public func exportSecret(
+    label: [UInt8], context: [UInt8], length: Int
   ) throws(MLSError) -> SymmetricKey {
     try requireActive()
     guard (0...255 * crypto.hashByteCount).contains(length) else { throw .state(.exportTooLong) }

@@ -42,6 +42,8 @@ extension LeafNodeError {
     case .signatureKeyInUse: "V117"
     case .encryptionKeyInUse: "V118"
     case .encryptionKeyNotChanged: "V119"
+    case .successorRefused: "V120"
+    case .lifetimeTooLong: "V121"
     }
   }
 }
@@ -110,6 +112,8 @@ extension ProposalError {
     case .notAllowedInExternalCommit: "V418"
     case .referenceInExternalCommit: "V419"
     case .tooManyPending: "V420"
+    case .typeNotSupported: "V421"
+    case .externalSenderRefused: "V422"
     }
   }
 }
