@@ -56,4 +56,6 @@ struct PastEpoch: Sendable {
 struct StagedEpoch: Sendable {
   let epoch: EpochState
   let effect: CommitEffect
+  /// Who we are from then on, where our signing key changes.
+  var client: MLSClient?
 }

@@ -15,6 +15,10 @@ struct GroupState: Sendable {
   var ownCommit: MLSMessage?
   var resumptionKeys: [(epoch: UInt64, key: Secret)] = []
   var keyPackageReference: [UInt8]?
+  /// Resumption secrets of other groups, and of this one before it was left, which commits may name.
+  var resumptionSecrets: [GroupEpoch: Secret] = [:]
+  /// Who we are since a commit of ours or an Update replaced our signing key; nil: the client the group was made for.
+  var newClient: MLSClient?
 
   enum Status: Sendable {
     case member
@@ -28,6 +32,12 @@ struct GroupState: Sendable {
   }
 
   init(_ epoch: EpochState) { self.epoch = epoch }
+}
+
+/// Names an epoch of a group.
+struct GroupEpoch: Hashable, Sendable {
+  let groupID: [UInt8]
+  let epoch: UInt64
 }
 
 /// The state's parts under short names.
@@ -86,6 +96,8 @@ struct ProposalQueue: Sendable {
   private var places: [ProposalRef: Int] = [:]
   /// Private keys of our own Updates, by public key.
   private(set) var updateKeys: [[UInt8]: Secret] = [:]
+  /// Who we are once such an Update is committed, where it has another signing key; by the leaf's encryption key.
+  private(set) var updateClients: [[UInt8]: MLSClient] = [:]
 
   subscript(_ reference: ProposalRef) -> SentProposal? { places[reference].map { all[$0].sent } }
 
@@ -98,5 +110,8 @@ struct ProposalQueue: Sendable {
     all.append(Entry(reference: reference, sent: sent))
   }
 
-  mutating func keep(_ key: Secret, forUpdate publicKey: [UInt8]) { updateKeys[publicKey] = key }
+  mutating func keep(_ key: Secret, _ client: MLSClient?, forUpdate publicKey: [UInt8]) {
+    updateKeys[publicKey] = key
+    updateClients[publicKey] = client
+  }
 }

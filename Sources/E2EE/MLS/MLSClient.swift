@@ -129,6 +129,14 @@ public final class MLSClient: Sendable {
     return (leaf, keys.privateKey)
   }
 
+  /// Makes a leaf this client's but for its keys for encryption.
+  func describe(in leaf: inout LeafNode) {
+    leaf.signatureKey = signaturePublicKey
+    leaf.credential = credential
+    leaf.capabilities = capabilities
+    leaf.extensions = configuration.leafExtensions + grease.leafExtensions
+  }
+
   func sign(_ leaf: inout LeafNode, groupID: [UInt8], at index: LeafIndex) throws(MLSError) {
     let signed = leaf.toBeSigned(groupID: groupID, leafIndex: index)
     leaf.signature = try crypto.sign(signed, label: "LeafNodeTBS", key: signatureKey)

@@ -152,7 +152,7 @@ extension MLSGroup {
   }
 
   /// The rules a proposal can break by itself: one that no commit could hold is not kept.
-  private func check(_ proposal: Proposal, from sender: Sender) throws(MLSError) {
+  func check(_ proposal: Proposal, from sender: Sender) throws(MLSError) {
     try ProposalRules.check(
       proposal, from: sender, declared: client.configuration.applicationProposals)
     let extensions = epoch.context.extensions

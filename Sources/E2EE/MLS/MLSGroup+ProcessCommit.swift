@@ -52,8 +52,10 @@ extension MLSGroup {
     }
 
     var privateKeys = epoch.privateKeys
+    var newClient: MLSClient?
     if applied.updated.contains(ownLeaf), let leaf = applied.tree[ownLeaf] {
       privateKeys[NodeIndex(ownLeaf)] = proposals.updateKeys[leaf.encryptionKey]
+      newClient = proposals.updateClients[leaf.encryptionKey]
     }
     privateKeys = privateKeys.filter { node, _ in
       Int(node.value) < applied.tree.size.nodeCount && !applied.tree.isBlank(node)
@@ -78,7 +80,8 @@ extension MLSGroup {
       StagedEpoch(
         epoch: EpochState(
           context: next, tree: applied.tree, ownLeaf: ownLeaf, privateKeys: privateKeys,
-          secrets: schedule.secrets, confirmationTag: tag, crypto: crypto), effect: effect),
+          secrets: schedule.secrets, confirmationTag: tag, crypto: crypto), effect: effect,
+        client: newClient),
       at: unixTime)
     return .commit(effect)
   }

@@ -17,7 +17,7 @@ import PalbeWire
 /// A commit waits as pending until it is merged or cleared: a server may take another member's first.
 public struct MLSGroup: ~Copyable, Sendable {
   let crypto: SuiteCrypto
-  let client: MLSClient
+  private let founder: MLSClient
   /// All that changes, as one value: a snapshot of it costs no copy until the group changes.
   var state: GroupState
 
@@ -25,9 +25,12 @@ public struct MLSGroup: ~Copyable, Sendable {
 
   init(client: MLSClient, state: GroupState) {
     crypto = client.crypto
-    self.client = client
+    founder = client
     self.state = state
   }
+
+  /// Who we are in the group: another than it was made for once our signing key was replaced.
+  public var client: MLSClient { state.newClient ?? founder }
 
   /// A new group with one member, in epoch 0. `lifetime` is that of the creator's leaf.
   ///
@@ -156,6 +159,7 @@ public struct MLSGroup: ~Copyable, Sendable {
     pending = nil
     ownCommit = nil
     proposals = ProposalQueue()
+    if let client = staged.client { state.newClient = client }
     if let reInit = staged.effect.reInit { status = .reInitialised(reInit) }
     dropOld(at: unixTime)
   }
@@ -178,6 +182,7 @@ public struct MLSGroup: ~Copyable, Sendable {
     proposals = ProposalQueue()
     resumptionKeys = []
     preSharedKeys = [:]
+    state.resumptionSecrets = [:]
     let nothing = EpochSecrets(epochSecret: .zeros(crypto.hashByteCount), crypto: crypto)
     epoch = EpochState(
       context: epoch.context, tree: epoch.tree, ownLeaf: epoch.ownLeaf, privateKeys: [:],
@@ -191,13 +196,9 @@ public struct MLSGroup: ~Copyable, Sendable {
       switch id.source {
       case .external(let name): key = preSharedKeys[name]
       case .resumption(_, let group, let number):
-        if group != groupID {
-          key = nil
-        } else if number == epochNumber {
-          key = epoch.secrets.resumption
-        } else {
-          key = resumptionKeys.first { $0.epoch == number }?.key
-        }
+        key =
+          state.resumptionSecrets[GroupEpoch(groupID: group, epoch: number)]
+          ?? (group == groupID ? resumptionSecret(number) : nil)
       }
       guard let key else { throw .proposals(.unknownPreSharedKey) }
       keys.append((id, key))

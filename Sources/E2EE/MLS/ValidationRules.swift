@@ -171,6 +171,14 @@ extension WelcomeError {
     case .unknownPreSharedKey: "V711"
     case .duplicateExtension: "V712"
     case .externalPubMissing: "V713"
+    case .severalContinuations: "V714"
+    case .continuationNotInFirstEpoch: "V715"
+    case .continuesWithoutReInit: "V716"
+    case .wrongReInitParameters: "V717"
+    case .wrongMembers: "V718"
+    case .wrongBranchParameters: "V719"
+    case .membersForgotten: "V720"
+    case .continuationMissing: "V721"
     }
   }
 }
