@@ -88,4 +88,6 @@ public enum ProcessedMessage: Sendable, Hashable {
   case removed(CommitEffect)
   /// Another message of our own came back.
   case own
+  /// A message that was processed before.
+  case duplicate
 }

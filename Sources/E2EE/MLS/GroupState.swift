@@ -11,8 +11,8 @@ struct GroupState: Sendable {
   var pending: PendingCommit?
   var status = Status.member
   var preSharedKeys: [[UInt8]: Secret] = [:]
-  /// Our commit that this epoch began with, so that its echo is recognised.
-  var ownCommit: MLSMessage?
+  /// What was processed, and our own commits and proposals, so that what comes again is recognised.
+  var seen = SeenMessages()
   var resumptionKeys: [(epoch: UInt64, key: Secret)] = []
   var keyPackageReference: [UInt8]?
   /// Resumption secrets of other groups, and of this one before it was left, which commits may name.
@@ -68,10 +68,6 @@ extension MLSGroup {
   var preSharedKeys: [[UInt8]: Secret] {
     get { state.preSharedKeys }
     _modify { yield &state.preSharedKeys }
-  }
-  var ownCommit: MLSMessage? {
-    get { state.ownCommit }
-    _modify { yield &state.ownCommit }
   }
   var resumptionKeys: [(epoch: UInt64, key: Secret)] {
     get { state.resumptionKeys }

@@ -212,6 +212,8 @@ public enum MessageError: Error, Equatable, Sendable {
   case wrongSenderType
   /// V516: A Welcome, GroupInfo or key package is not a message to a group.
   case notAGroupMessage
+  /// V517: The message says it is ours, but this state has not sent it: it is forged, or the state is an older copy.
+  case notSentHere(generation: UInt32)
 }
 
 /// Rules for commits, RFC 9420 §12.4.

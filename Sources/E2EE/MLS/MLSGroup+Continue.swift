@@ -72,6 +72,7 @@ extension MLSGroup {
       keyPackages.map(Proposal.add) + [.preSharedKey(id)], path: true, continuing: usage, at: unixTime,
       using: &random)
     try group.mergePendingCommit(at: unixTime)
+    group.state.resumptionSecrets = [:]
     try checkMembers(group.members, usage, key, client.configuration.credentialPolicy)
     return ContinuedGroup(bundle, group)
   }

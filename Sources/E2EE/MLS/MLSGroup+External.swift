@@ -129,7 +129,7 @@ extension MLSGroup {
     for key in resumptionKeys { group.register(key) }
     let commit = MLSMessage.publicMessage(
       PublicMessage(content: content, authentication: authentication, membershipTag: nil))
-    group.ownCommit = commit
+    group.remember(commit, .own)
     let effect = CommitEffect(
       epoch: next.epoch, committer: own, added: [], removed: old.map { [$0] } ?? [], updated: [],
       hasPath: true, reInit: nil)

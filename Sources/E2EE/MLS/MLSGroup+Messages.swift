@@ -92,6 +92,7 @@ extension MLSGroup {
     try proposals.insert(
       SentProposal(proposal: proposal, sender: .member(ownLeaf)), crypto.reference(to: content),
       limit: client.configuration.maximumPendingProposals)
+    remember(outgoing, .own)
     return outgoing
   }
 

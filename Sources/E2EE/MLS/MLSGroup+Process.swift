@@ -14,28 +14,59 @@ extension MLSGroup {
   /// Processes a message that the group received. When it throws, the group is as before, and a genuine message
   /// whose forged copy was refused can still be read.
   ///
-  /// `message(.futureEpoch)` asks the caller to keep the message until the commits before it are processed.
+  /// `message(.futureEpoch)` asks the caller to keep the message, in `FutureMessages`, until the commits before it are
+  /// processed. What was processed before is `duplicate`, as far back as 1,024 messages. A group that a ReInit closed
+  /// still reads late application messages.
   public mutating func process(
     _ message: MLSMessage, at unixTime: UInt64
   ) throws(MLSError) -> ProcessedMessage {
-    try requireActive()
+    if case .removed = status { throw .state(.removed) }
     dropOld(at: unixTime)
     if let pending, pending.message == message {
       enter(pending.staged, at: unixTime)
-      ownCommit = pending.message
+      remember(message, .own)
       return .ownCommit(pending.staged.effect)
     }
-    if let ownCommit, ownCommit == message { return .own }
-    switch message {
-    case .publicMessage(let message): return try process(message, at: unixTime)
-    case .privateMessage(let message): return try process(message, at: unixTime)
-    case .welcome, .groupInfo, .keyPackage: throw .message(.notAGroupMessage)
+    let result: ProcessedMessage
+    do throws(MLSError) {
+      result =
+        switch message {
+        case .publicMessage(let message): try process(message, at: unixTime)
+        case .privateMessage(let message): try process(message, at: unixTime)
+        case .welcome, .groupInfo, .keyPackage: throw .message(.notAGroupMessage)
+        }
+    } catch {
+      guard Self.mayBeRepeated(error), let origin = state.seen.origin(of: SeenMessages.digest(of: message, crypto))
+      else { throw error }
+      return origin == .own ? .own : .duplicate
+    }
+    switch result {
+    case .application, .proposal, .commit: remember(message, .received)
+    case .removed, .own, .ownCommit, .duplicate: break
+    }
+    return result
+  }
+
+  mutating func remember(_ message: MLSMessage, _ origin: SeenMessages.Origin) {
+    state.seen.insert(SeenMessages.digest(of: message, crypto), origin)
+  }
+
+  /// True for the refusals that a message meets which was processed before.
+  private static func mayBeRepeated(_ error: MLSError) -> Bool {
+    switch error {
+    case .message(.generationUsed), .message(.staleMessage), .message(.staleCommit), .message(.staleProposal):
+      true
+    default: false
     }
   }
 
   private func checkEpoch(_ number: UInt64, _ type: ContentType) throws(MLSError) {
     guard number <= epochNumber else { throw .message(.futureEpoch(epoch: number)) }
-    guard number < epochNumber else { return }
+    guard number < epochNumber else {
+      // After a ReInit nothing but late application messages counts.
+      if type != .application { try requireActive() }
+      return
+    }
     switch type {
     case .commit: throw .message(.staleCommit(epoch: number))
     case .proposal: throw .message(.staleProposal(epoch: number))
@@ -91,6 +122,7 @@ extension MLSGroup {
     guard sender.leaf != ownLeaf else {
       // Our own keys are gone, so an echo cannot be read; nor need it be.
       guard message.contentType != .commit else { throw .commit(.ownCommitNotPending) }
+      try checkSent(sender, message.contentType, epoch.keys)
       return .own
     }
     let opened = try epoch.keys.decrypt(
@@ -111,7 +143,10 @@ extension MLSGroup {
       throw .message(.staleMessage(epoch: message.epoch))
     }
     let sender = try past[place].keys.sender(of: message, crypto: crypto)
-    guard sender.leaf != ownLeaf else { return .own }
+    guard sender.leaf != ownLeaf else {
+      try checkSent(sender, message.contentType, past[place].keys)
+      return .own
+    }
     let opened = try past[place].keys.decrypt(
       message, from: sender, limits: client.configuration.ratchetLimits, crypto: crypto)
     guard let leaf = past[place].tree[sender.leaf] else { throw .message(.unknownSender) }
@@ -119,6 +154,16 @@ extension MLSGroup {
       opened.message, context: past[place].contextBytes, key: leaf.signatureKey, crypto: crypto)
     past[place].keys.accept(opened)
     return try application(opened.message.content)
+  }
+
+  /// What claims to be ours but uses a key that we have not used is forged, or was sent before this state was restored
+  /// from an older copy: the next message would use that key again.
+  private func checkSent(
+    _ sender: MessageKeys.SenderData, _ type: ContentType, _ keys: MessageKeys
+  ) throws(MLSError) {
+    guard sender.generation < keys.tree.nextGeneration(sender.leaf, type) else {
+      throw .message(.notSentHere(generation: sender.generation))
+    }
   }
 
   // MARK: Content
@@ -143,6 +188,7 @@ extension MLSGroup {
       if sender == .member(ownLeaf) { return .own }
       try check(proposal, from: sender)
       let reference = crypto.reference(to: message)
+      guard proposals[reference] == nil else { return .duplicate }
       try proposals.insert(
         SentProposal(proposal: proposal, sender: sender), reference,
         limit: client.configuration.maximumPendingProposals)

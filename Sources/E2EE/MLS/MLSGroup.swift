@@ -139,7 +139,7 @@ public struct MLSGroup: ~Copyable, Sendable {
     try requireActive()
     guard let pending else { throw .state(.noCommitPending) }
     enter(pending.staged, at: unixTime)
-    ownCommit = pending.message
+    remember(pending.message, .own)
     return pending.staged.effect
   }
 
@@ -157,7 +157,6 @@ public struct MLSGroup: ~Copyable, Sendable {
     resumptionKeys.append((epoch.context.epoch, epoch.secrets.resumption))
     epoch = staged.epoch
     pending = nil
-    ownCommit = nil
     proposals = ProposalQueue()
     if let client = staged.client { state.newClient = client }
     if let reInit = staged.effect.reInit { status = .reInitialised(reInit) }
@@ -178,11 +177,11 @@ public struct MLSGroup: ~Copyable, Sendable {
     status = .removed
     past = []
     pending = nil
-    ownCommit = nil
     proposals = ProposalQueue()
     resumptionKeys = []
     preSharedKeys = [:]
     state.resumptionSecrets = [:]
+    state.seen = SeenMessages()
     let nothing = EpochSecrets(epochSecret: .zeros(crypto.hashByteCount), crypto: crypto)
     epoch = EpochState(
       context: epoch.context, tree: epoch.tree, ownLeaf: epoch.ownLeaf, privateKeys: [:],

@@ -138,6 +138,7 @@ extension MessageError {
     case .generationsExhausted: "V514"
     case .wrongSenderType: "V515"
     case .notAGroupMessage: "V516"
+    case .notSentHere: "V517"
     }
   }
 }

@@ -1,4 +1,3 @@
-import PalbeCrypto
 import PalbeMLS
 import PalbeMLSMessages
 import PalbeUnits
@@ -139,19 +138,10 @@ final class InteropClient {
 final class InteropGroup {
   let client: InteropClient
   var group: MLSGroup
-  /// Hashes of messages that were processed, the youngest last.
-  private var seen: [[UInt8]] = []
 
   init(_ client: InteropClient, _ group: consuming MLSGroup) {
     self.client = client
     self.group = group
-  }
-
-  func hasSeen(_ message: [UInt8]) -> Bool { seen.contains(SHA256.hash(message)) }
-
-  func remember(_ message: [UInt8]) {
-    seen.append(SHA256.hash(message))
-    if seen.count > 1_024 { seen.removeFirst() }
   }
 
   /// What every answer about a group carries.
