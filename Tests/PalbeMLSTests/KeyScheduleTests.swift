@@ -176,7 +176,7 @@ struct KeyScheduleTests {
   }
 
   // Rules: V512 V513
-  @Test("e2ee §3.3: the forward ratchet is capped, and a refused jump changes nothing")
+  @Test("e2ee 3.3: the forward ratchet is capped, and a refused jump changes nothing")
   func ratchetCap() throws {
     let crypto = try SuiteCrypto(.x25519AES128GCM)
     var ratchet = HashRatchet(Secret(copying: [UInt8](repeating: 7, count: 32)))

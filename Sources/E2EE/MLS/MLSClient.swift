@@ -124,7 +124,8 @@ public final class MLSClient: Sendable {
     let keys = try crypto.generateKeyPair(using: &random)
     var leaf = LeafNode(
       encryptionKey: keys.publicKey, signatureKey: signaturePublicKey, credential: credential,
-      capabilities: capabilities, source: source, extensions: configuration.leafExtensions + grease.leafExtensions)
+      capabilities: capabilities, source: source,
+      extensions: configuration.leafExtensions + grease.leafExtensions)
     if case .keyPackage = source { try sign(&leaf, groupID: [], at: LeafIndex(0)) }
     return (leaf, keys.privateKey)
   }

@@ -31,7 +31,8 @@ extension MLSGroup {
   /// `state(.commitPending)`, unless `replacingPending`: then the new commit takes its place, or it stays when this
   /// throws. Proposals of our own that a committer may not commit itself (its Update, its removal) are left out.
   public mutating func commit(
-    _ list: [Proposal] = [], path: Bool = true, as newClient: MLSClient? = nil, replacingPending: Bool = false,
+    _ list: [Proposal] = [], path: Bool = true, as newClient: MLSClient? = nil,
+    replacingPending: Bool = false,
     authenticatedData: [UInt8] = [], at unixTime: UInt64, using random: inout RandomSource
   ) throws(MLSError) -> CommitBundle {
     try commit(
@@ -101,7 +102,8 @@ extension MLSGroup {
       applied.added.isEmpty
       ? nil
       : try makeWelcome(
-        applied, staged.epoch, schedule, created?.pathSecrets ?? [:], signer: newClient ?? client, using: &random)
+        applied, staged.epoch, schedule, created?.pathSecrets ?? [:], signer: newClient ?? client,
+        using: &random)
     let outgoing = try protect(message, using: &random)
     pending = PendingCommit(message: outgoing, staged: staged)
     return CommitBundle(

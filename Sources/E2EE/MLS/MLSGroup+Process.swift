@@ -36,7 +36,8 @@ extension MLSGroup {
         case .welcome, .groupInfo, .keyPackage: throw .message(.notAGroupMessage)
         }
     } catch {
-      guard Self.mayBeRepeated(error), let origin = state.seen.origin(of: SeenMessages.digest(of: message, crypto))
+      guard Self.mayBeRepeated(error),
+        let origin = state.seen.origin(of: SeenMessages.digest(of: message, crypto))
       else { throw error }
       return origin == .own ? .own : .duplicate
     }

@@ -14,7 +14,9 @@ enum ProposalRules {
   ) throws(MLSError) {
     let type = proposal.type
     if case .application = proposal {
-      guard let declaration = declared.declaration(of: type) else { throw .proposals(.typeNotSupported(type)) }
+      guard let declaration = declared.declaration(of: type) else {
+        throw .proposals(.typeNotSupported(type))
+      }
       switch sender {
       case .member: return
       case .external where declaration.isForExternalSenders: return
