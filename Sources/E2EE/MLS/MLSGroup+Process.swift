@@ -126,9 +126,9 @@ extension MLSGroup {
       try checkSent(sender, message.contentType, epoch.keys)
       return .own
     }
+    let key = try epoch.signatureKey(sender.leaf)
     let opened = try epoch.keys.decrypt(
       message, from: sender, limits: client.configuration.ratchetLimits, crypto: crypto)
-    let key = try epoch.signatureKey(sender.leaf)
     try Framing.verify(opened.message, context: epoch.contextBytes, key: key, crypto: crypto)
     if message.contentType == .commit {
       // Erased with the epoch: a commit that lacks a proposal must be readable again once it came.
@@ -148,9 +148,9 @@ extension MLSGroup {
       try checkSent(sender, message.contentType, past[place].keys)
       return .own
     }
+    guard let leaf = past[place].tree[sender.leaf] else { throw .message(.unknownSender) }
     let opened = try past[place].keys.decrypt(
       message, from: sender, limits: client.configuration.ratchetLimits, crypto: crypto)
-    guard let leaf = past[place].tree[sender.leaf] else { throw .message(.unknownSender) }
     try Framing.verify(
       opened.message, context: past[place].contextBytes, key: leaf.signatureKey, crypto: crypto)
     past[place].keys.accept(opened)
