@@ -80,6 +80,7 @@ public struct StoredGroup: ~Copyable, Sendable {
   /// Runs an operation and stores what it changed; when anything throws, the group is as before in memory and on disk.
   ///
   /// `also` gets the result and adds the application's own records to the same transaction.
+  @discardableResult
   public mutating func update<Result>(
     _ body: (inout MLSGroup) throws(MLSError) -> Result,
     also: (Result, inout MLSTransaction) throws(MLSStorageError) -> Void = {
