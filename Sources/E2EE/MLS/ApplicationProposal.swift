@@ -1,4 +1,5 @@
 public import PalbeMLSMessages
+import PalbeWire
 
 /// A type of proposal that is the application's own (RFC 9420 §12.1, §17.4: types 0xF000 and above are for private
 /// use). The engine carries its body, an `opaque<V>`, and hands it out with the commit; members whose leaf does not
@@ -29,6 +30,24 @@ public struct ApplicationProposal: Sendable, Hashable {
   public let data: [UInt8]
   /// Who proposed it.
   public let sender: Sender
+}
+
+/// A committed proposal as storage keeps it.
+struct StoredApplicationProposal: MLSCodable {
+  let value: ApplicationProposal
+
+  init(_ value: ApplicationProposal) { self.value = value }
+
+  init(from reader: inout ByteReader) throws(WireError) {
+    value = ApplicationProposal(
+      type: try ProposalType(from: &reader), data: try reader.opaque(), sender: try Sender(from: &reader))
+  }
+
+  func encode(into writer: inout ByteWriter) {
+    value.type.encode(into: &writer)
+    writer.opaque(value.data)
+    value.sender.encode(into: &writer)
+  }
 }
 
 extension [ApplicationProposalType] {

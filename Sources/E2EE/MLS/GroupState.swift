@@ -28,16 +28,28 @@ struct GroupState: Sendable {
 
   struct PendingCommit: Sendable {
     let message: MLSMessage
-    let staged: StagedEpoch
+    var staged: StagedEpoch
   }
 
   init(_ epoch: EpochState) { self.epoch = epoch }
+
+  /// Says that storage has all of it.
+  mutating func markStored() {
+    epoch.keys.markStored()
+    for place in past.indices { past[place].keys.markStored() }
+    pending?.staged.epoch.keys.markStored()
+  }
 }
 
 /// Names an epoch of a group.
-struct GroupEpoch: Hashable, Sendable {
+struct GroupEpoch: Hashable, Comparable, Sendable {
   let groupID: [UInt8]
   let epoch: UInt64
+
+  static func < (left: GroupEpoch, right: GroupEpoch) -> Bool {
+    left.groupID == right.groupID
+      ? left.epoch < right.epoch : left.groupID.lexicographicallyPrecedes(right.groupID)
+  }
 }
 
 /// The state's parts under short names.

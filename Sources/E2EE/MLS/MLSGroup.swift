@@ -17,7 +17,7 @@ import PalbeWire
 /// A commit waits as pending until it is merged or cleared: a server may take another member's first.
 public struct MLSGroup: ~Copyable, Sendable {
   let crypto: SuiteCrypto
-  private let founder: MLSClient
+  let founder: MLSClient
   /// All that changes, as one value: a snapshot of it costs no copy until the group changes.
   var state: GroupState
 
@@ -152,7 +152,7 @@ public struct MLSGroup: ~Copyable, Sendable {
   mutating func enter(_ staged: StagedEpoch, at unixTime: UInt64) {
     past.append(
       PastEpoch(
-        number: epoch.context.epoch, contextBytes: epoch.contextBytes, tree: epoch.tree, keys: epoch.keys,
+        id: epoch.id, contextBytes: epoch.contextBytes, tree: epoch.tree, keys: epoch.keys,
         endedAt: unixTime))
     resumptionKeys.append((epoch.context.epoch, epoch.secrets.resumption))
     epoch = staged.epoch

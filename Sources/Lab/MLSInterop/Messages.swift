@@ -6,9 +6,11 @@ import PalbeUnits
 extension InteropSession {
   func encrypt(_ parameters: Parameters) throws -> [String: JSON] {
     let member = try group(parameters)
-    let message = try member.group.encrypt(
-      try parameters.bytes("plaintext"), authenticatedData: try parameters.optionalBytes("aad") ?? [],
-      using: &random)
+    let plaintext = try parameters.bytes("plaintext")
+    let data = try parameters.optionalBytes("aad") ?? []
+    let message = try member.update { group throws(MLSError) in
+      try group.encrypt(plaintext, authenticatedData: data, using: &random)
+    }
     return ["message": .hex(message.encoded()), "context": member.context]
   }
 
@@ -18,7 +20,7 @@ extension InteropSession {
     guard case .privateMessage(let content) = message, content.contentType == .application else {
       throw InteropError("badParameter", "message is no application message")
     }
-    let processed = try member.group.process(message, at: now)
+    let processed = try member.process(message.encoded(), at: now)
     if case .duplicate = processed { throw InteropError("duplicate", "the message was read before") }
     guard case .application(let data) = processed else {
       throw InteropError("own", "the message is our own")
@@ -32,7 +34,7 @@ extension InteropSession {
   func process(_ parameters: Parameters) throws -> [String: JSON] {
     let member = try group(parameters)
     let bytes = try parameters.bytes("message")
-    let processed = try member.group.process(bytes, at: now)
+    let processed = try member.process(bytes, at: now)
     var result = Self.describe(processed)
     result["context"] = member.context
     return result
