@@ -44,12 +44,15 @@ extension GroupState {
 struct GoneSecrets {
   private var byStart: [UInt64: [[UInt8]]] = [:]
   private(set) var count = 0
+  /// By the last bytes of the first eight: most places are passed over quickly.
+  private var ends = [Bool](repeating: false, count: 65_536)
 
   mutating func insert(_ secrets: some Sequence<[UInt8]>) {
     for secret in secrets where secret.count >= 8 && secret.contains(where: { $0 != 0 }) {
       let start = secret.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
       guard byStart[start]?.contains(secret) != true else { continue }
       byStart[start, default: []].append(secret)
+      ends[Int(start & 0xffff)] = true
       count += 1
     }
   }
@@ -60,7 +63,7 @@ struct GoneSecrets {
     var window: UInt64 = 0
     for (index, byte) in bytes.enumerated() {
       window = window << 8 | UInt64(byte)
-      guard index >= 7, let candidates = byStart[window] else { continue }
+      guard ends[Int(window & 0xffff)], index >= 7, let candidates = byStart[window] else { continue }
       let start = index - 7
       for secret in candidates
       where start + secret.count <= bytes.count && bytes[start..<start + secret.count].elementsEqual(secret) {
