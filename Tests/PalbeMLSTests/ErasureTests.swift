@@ -156,6 +156,38 @@ struct ErasureTests {
     #expect(gone.found(in: [1, 2, 3, 4, 5, 6, 7, 8]).isEmpty)
   }
 
+  @Test("Item 3: a key that was passed over goes after a week, with the next message, also from storage")
+  func skippedTime() throws {
+    var world = try TestGroup(2, seed: 8)
+    let member = try StoredMember(world.members[0])
+    var texts: [MLSMessage] = []
+    for _ in 0..<4 { texts.append(try world.members[1].group.encrypt([1], using: &world.random)) }
+    let week: UInt64 = 7 * 86_400
+    try member.process(texts[1], at: noon)
+    try member.process(texts[3], at: noon + 100)
+    try member.reload()
+    var gone = GoneSecrets()
+    let leaf = LeafIndex(1)
+    let skipped = try #require(member.group.group.state.epoch.keys.tree.ratchets[leaf]).application.skipped
+    #expect(skipped.mapValues(\.storedAt) == [0: noon, 2: noon + 100])
+    gone.insert([try #require(skipped[0]).key.key.bytes])
+    let storage = try #require(member.storage as? InMemoryMLSStorage)
+    #expect(storage.dump().contains { !gone.found(in: $0).isEmpty })
+
+    // Refused at the edge, and a refusal changes nothing.
+    #expect(throws: StoredGroupError.mls(.message(.generationUsed(0)))) {
+      try member.process(texts[0], at: noon + week + 1)
+    }
+    let last = try world.members[1].group.encrypt([1], using: &world.random)
+    try member.process(last, at: noon + week + 1)
+    #expect(storage.dump().allSatisfy { gone.found(in: $0).isEmpty })
+    try member.process(texts[2], at: noon + week + 100)
+    try member.checkMemoryIsStored()
+    #expect(throws: StoredGroupError.mls(.message(.generationUsed(0)))) {
+      try member.process(texts[0], at: noon)
+    }
+  }
+
   @Test("A second user of the same records is noticed before anything gets out")
   func conflict() throws {
     var world = try TestGroup(2, seed: 3)

@@ -14,7 +14,9 @@ func describeAll(_ value: Any, _ indent: String = "") -> String {
   default: break
   }
   let mirror = Mirror(reflecting: value)
-  var lines = mirror.children.map { child in
+  // A lower bound that is found again, not a part of the state.
+  let children = mirror.children.filter { $0.label != "oldestSkipped" }
+  var lines = children.map { child in
     indent + (child.label ?? "-") + ": " + describeAll(child.value, indent + " ")
   }
   guard !lines.isEmpty else { return String(describing: value) }

@@ -171,8 +171,9 @@ private struct EpochPart {
     if before?.secret !== ratchet.secret {
       transaction.write(RatchetRecord(ratchet).record, names.ratchet(id))
     }
-    for (generation, key) in ratchet.skipped where before?.skipped[generation] == nil {
-      transaction.write(SkippedKeyRecord(key).record, names.skipped(id, generation))
+    for (generation, item) in ratchet.skipped
+    where before?.skipped[generation]?.storedAt != item.storedAt {
+      transaction.write(SkippedKeyRecord(item).record, names.skipped(id, generation))
     }
     if let before {
       for generation in before.skipped.keys where ratchet.skipped[generation] == nil {

@@ -13,8 +13,9 @@ protocol StoredRecord: Sendable {
 /// The schemas of stored records.
 ///
 /// 1. The first.
+/// 2. A key that was passed over has the time when.
 enum RecordSchema {
-  static let current = 1
+  static let current = 2
 }
 
 extension StoredRecord {
