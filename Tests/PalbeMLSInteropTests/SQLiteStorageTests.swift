@@ -87,7 +87,8 @@ private enum Operation: CaseIterable {
 
 @Suite("SQLite: groups in files")
 struct SQLiteStorageTests {
-  @Test("Item 4: neither a replaced record nor the key it was encrypted under is in the files, journal included")
+  @Test(
+    "Item 4: neither a replaced record nor the key it was encrypted under is in the files, journal included")
   func erasure() throws {
     let pair = try Pair()
     var live: [MLSRecordKey: [UInt8]] = try pair.records()

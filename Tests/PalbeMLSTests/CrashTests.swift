@@ -34,7 +34,9 @@ struct CrashCase: CustomTestStringConvertible, Sendable {
   }
 
   private static func others(_ group: inout TestGroup, _ message: MLSMessage, from sender: Int) throws {
-    for place in 1..<group.members.count where place != sender { _ = try group.members[place].process(message) }
+    for place in 1..<group.members.count where place != sender {
+      _ = try group.members[place].process(message)
+    }
   }
 
   private static func text(_ group: inout TestGroup, from sender: Int) throws -> MLSMessage {
@@ -237,7 +239,8 @@ struct CrashTests {
     try member.checkMemoryIsStored()
   }
 
-  @Test("Item 4: create, join and external join, failing at each write; the used key package goes with the join")
+  @Test(
+    "Item 4: create, join and external join, failing at each write; the used key package goes with the join")
   func inserting() throws {
     var world = try TestGroup(2, seed: 6)
     let client = try makeClient("joiner", using: &world.random)

@@ -90,7 +90,8 @@ struct ErasureTests {
     }
   }
 
-  @Test("Item 4: message keys, epoch secrets, leaf, path, init and pending keys, after each of all operations")
+  @Test(
+    "Item 4: message keys, epoch secrets, leaf, path, init and pending keys, after each of all operations")
   func everything() throws {
     let world = World()
     let client = try makeClient("first", using: &world.random)
@@ -208,7 +209,8 @@ struct ErasureTests {
     }
   }
 
-  @Test("A message writes a few hundred bytes in groups of 2 and of 50; records of another client are refused")
+  @Test(
+    "A message writes a few hundred bytes in groups of 2 and of 50; records of another client are refused")
   func sizes() throws {
     for count in [2, 50] {
       var world = try TestGroup(count, seed: 4)

@@ -70,7 +70,8 @@ struct RecordTests {
     #expect(prefixes > 1_000)
   }
 
-  @Test("Records that do not fit together are refused, never trapped on: each missing, each of another member")
+  @Test(
+    "Records that do not fit together are refused, never trapped on: each missing, each of another member")
   func inconsistent() throws {
     var group = try TestGroup(3, seed: 22)
     try group.update(by: 1)

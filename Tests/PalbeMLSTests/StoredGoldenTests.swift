@@ -18,7 +18,9 @@ struct StoredGoldenTests {
     "Tests/PalbeMLSTests/Golden/stored-group-schema-\(schema).txt"
   }
 
-  @Test("Item 4: a stored group of each schema loads, and goes on in both ways", arguments: 1...RecordSchema.current)
+  @Test(
+    "Item 4: a stored group of each schema loads, and goes on in both ways",
+    arguments: 1...RecordSchema.current)
   func loads(schema: Int) throws {
     if Self.records, schema == RecordSchema.current {
       let url = Vectors.projectRoot.appendingPathComponent(path(schema))

@@ -129,7 +129,9 @@ extension MLSTransaction {
   /// Stores the client.
   public mutating func write(_ client: MLSClient) { write(client.stored, .client) }
   /// Stores a key package.
-  public mutating func write(_ bundle: KeyPackageBundle) { write(bundle.stored, .keyPackage(bundle.reference)) }
+  public mutating func write(_ bundle: KeyPackageBundle) {
+    write(bundle.stored, .keyPackage(bundle.reference))
+  }
   /// Stores a pre-shared key.
   public mutating func write(_ key: PreSharedKey) { write(key.stored, .preSharedKey(key.id)) }
 }
