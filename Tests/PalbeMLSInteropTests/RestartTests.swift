@@ -40,7 +40,9 @@ struct RestartTests {
     try alice.ask("load", ["client": "alice", "group_id": "0102", "group": "a"])
   }
 
-  @Test("Faults 1646, 628: a new process merges the pending commit, reads both epochs, and has its keys and packages")
+  @Test(
+    "Faults 1646, 628: a new process merges the pending commit, reads both epochs, and has its keys and packages"
+  )
   func newProcess() throws {
     let folder = try TemporaryFolder()
     let bob = try ProcessPeer()
@@ -72,7 +74,8 @@ struct RestartTests {
         == "02")
     let text = try bob.ask("encrypt", ["group": "b", "plaintext": "04"])
     #expect(
-      try second.ask("decrypt", ["group": "a", "message": try #require(text["message"])])["plaintext"] == "04")
+      try second.ask("decrypt", ["group": "a", "message": try #require(text["message"])])["plaintext"] == "04"
+    )
     // A key package of the first process.
     try bob.ask("create_group", ["client": "bob", "group": "other"])
     let added = try bob.ask("add", ["group": "other", "key_packages": [package]])
@@ -87,7 +90,9 @@ struct RestartTests {
     #expect(try third.finish() == 0)
   }
 
-  @Test("Fault 628: a pending commit is cleared after a restart, and the group goes on, in every suite", arguments: [1, 2, 3, 4, 5, 6, 7] as [Int64])
+  @Test(
+    "Fault 628: a pending commit is cleared after a restart, and the group goes on, in every suite",
+    arguments: [1, 2, 3, 4, 5, 6, 7] as [Int64])
   func clears(suite: Int64) throws {
     let folder = try TemporaryFolder()
     let bob = LocalPeer(seed: 2)
@@ -122,7 +127,8 @@ struct RestartTests {
         let plain = "\(round % 10)\(index % 10)"
         data.append(plain)
         let message = try bob.ask("encrypt", ["group": "b", "plaintext": .string(plain)])
-        try alice.write(request(100 + index, "process", ["group": "a", "message": message["message"] ?? .null]))
+        try alice.write(
+          request(100 + index, "process", ["group": "a", "message": message["message"] ?? .null]))
         try alice.write(request(200 + index, "encrypt", ["group": "a", "plaintext": "aa"]))
         if index % 4 == 3 {
           try alice.write(request(300, "update", ["group": "a", "merge": false]))
@@ -140,8 +146,9 @@ struct RestartTests {
       #expect(processed == Array(data.prefix(processed.count)))
       let last = loaded["last_data"]?.text
       let next = processed.count < data.count ? data[processed.count] : nil
-      #expect(last == processed.last || last == next || (processed.isEmpty && round == 0 && last == nil)
-        || (processed.isEmpty && last == "\((round - 1) % 10)1"))
+      #expect(
+        last == processed.last || last == next || (processed.isEmpty && round == 0 && last == nil)
+          || (processed.isEmpty && last == "\((round - 1) % 10)1"))
       read += processed.count
 
       // Bob reads every message that came out, each with a key of its own.

@@ -33,10 +33,7 @@ struct StoredGoldenTests {
     }
 
     for way in ["merged", "replaced"] {
-      let storage = InMemoryMLSStorage()
-      var transaction = MLSTransaction()
-      for (key, value) in fixture.records { transaction.write(MLSRecord(copying: value.span), key) }
-      try storage.apply(transaction)
+      let storage = try fixture.storage()
       let client = try #require(try storage.loadClient())
       #expect(client.credential == .basic(identity: bytes("member 0")))
       #expect(try storage.loadKeyPackages().count == 1)
@@ -63,6 +60,30 @@ struct StoredGoldenTests {
       #expect(member.group.group.epochAuthenticator == fixture.values[way])
       try member.checkMemoryIsStored()
     }
+  }
+
+  @Test("Item 3: keys that schema 1 stored without a time get that of the next message, and go a week later")
+  func timeOfOldKeys() throws {
+    let fixture = try Fixture(String(decoding: try Vectors.golden(path(1)), as: UTF8.self))
+    let storage = try fixture.storage()
+    let client = try #require(try storage.loadClient())
+    let member = try StoredMember(loading: client, from: storage)
+    try member.process(try fixture.message("next"), at: noon + 30)
+    try member.reload()
+    #expect(throws: StoredGroupError.mls(.message(.notAGroupMessage))) {
+      try member.process(.keyPackage(try #require(try storage.loadKeyPackages().first).keyPackage), at: noon)
+    }
+    let week: UInt64 = 7 * 86_400
+    let skipped = try fixture.message("skipped")
+    let other = try StoredMember(loading: client, from: InMemoryMLSStorage(copying: storage))
+    #expect(throws: StoredGroupError.mls(.message(.generationUsed(0)))) {
+      try other.process(skipped, at: noon + 31 + week)
+    }
+    guard case .application = try member.process(skipped, at: noon + 30 + week) else {
+      Issue.record("not read")
+      return
+    }
+    try member.checkMemoryIsStored()
   }
 
   @Test("Item 4: a record of a newer schema is refused by its own error, anywhere")
@@ -105,6 +126,14 @@ struct StoredGoldenTests {
         }
       }
       #expect(records.count > 20)
+    }
+
+    func storage() throws -> InMemoryMLSStorage {
+      let storage = InMemoryMLSStorage()
+      var transaction = MLSTransaction()
+      for (key, value) in records { transaction.write(MLSRecord(copying: value.span), key) }
+      try storage.apply(transaction)
+      return storage
     }
 
     private static func hex(_ text: String) throws -> [UInt8] { try #require(Hex.decode(text)) }

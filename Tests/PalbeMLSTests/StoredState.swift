@@ -16,7 +16,9 @@ func describeAll(_ value: Any, _ indent: String = "") -> String {
   default: break
   }
   let mirror = Mirror(reflecting: value)
-  var lines = mirror.children.map { child in
+  // A lower bound that is found again, not a part of the state.
+  let children = mirror.children.filter { $0.label != "oldestSkipped" }
+  var lines = children.map { child in
     indent + (child.label ?? "-") + ": " + describeAll(child.value, indent + " ")
   }
   guard !lines.isEmpty else { return String(describing: value) }
@@ -46,12 +48,15 @@ extension GroupState {
 struct GoneSecrets {
   private var byStart: [UInt64: [[UInt8]]] = [:]
   private(set) var count = 0
+  /// By the last bytes of the first eight: most places are passed over quickly.
+  private var ends = [Bool](repeating: false, count: 65_536)
 
   mutating func insert(_ secrets: some Sequence<[UInt8]>) {
     for secret in secrets where secret.count >= 8 && secret.contains(where: { $0 != 0 }) {
       let start = secret.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
       guard byStart[start]?.contains(secret) != true else { continue }
       byStart[start, default: []].append(secret)
+      ends[Int(start & 0xffff)] = true
       count += 1
     }
   }
@@ -62,7 +67,7 @@ struct GoneSecrets {
     var window: UInt64 = 0
     for (index, byte) in bytes.enumerated() {
       window = window << 8 | UInt64(byte)
-      guard index >= 7, let candidates = byStart[window] else { continue }
+      guard ends[Int(window & 0xffff)], index >= 7, let candidates = byStart[window] else { continue }
       let start = index - 7
       for secret in candidates
       where start + secret.count <= bytes.count && bytes[start..<start + secret.count].elementsEqual(secret) {

@@ -20,7 +20,9 @@ struct ConnectionTests {
     try insert.withBound(3, secret.span) { () throws(SQLError) in try insert.run() }
     let select = try connection.statement("SELECT a, b, c, d FROM t ORDER BY id")
     var rows: [(Int64, String, [UInt8], Bool)] = []
-    while try select.step() { rows.append((select.integer(0), select.text(1), select.bytes(2), select.isNull(3))) }
+    while try select.step() {
+      rows.append((select.integer(0), select.text(1), select.bytes(2), select.isNull(3)))
+    }
     #expect(rows.count == 2)
     #expect(rows[0].0 == .min && rows[0].1 == "a" && rows[0].2 == [] && rows[0].3)
     #expect(rows[1].2 == [0, 1, 255])

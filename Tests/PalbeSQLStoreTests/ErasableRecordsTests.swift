@@ -66,7 +66,9 @@ struct ErasableRecordsTests {
 
   /// SQLite leaves copies of rows where it moves them, of old keys too if they moved: this finds any key or value
   /// that should be gone, in the file and its journal, after each of many transactions.
-  @Test("Neither a value nor the key it was encrypted under is in the files after it was replaced or erased", arguments: [1, 2, 3] as [UInt64])
+  @Test(
+    "Neither a value nor the key it was encrypted under is in the files after it was replaced or erased",
+    arguments: [1, 2, 3] as [UInt64])
   func erasure(seed: UInt64) throws {
     let folder = try TemporaryFolder()
     let (_, records) = try open(folder.path("db"), seed: seed)
@@ -87,7 +89,8 @@ struct ErasableRecordsTests {
           for _ in 0..<Int.random(in: 1...8, using: &random) {
             let choice = Int.random(in: 0..<10, using: &random)
             // As the names of real records: long common beginnings.
-            let fresh = [UInt8](repeating: 7, count: 12) + random.bytes([1, 4, 9].randomElement(using: &random)!)
+            let fresh =
+              [UInt8](repeating: 7, count: 12) + random.bytes([1, 4, 9].randomElement(using: &random)!)
             let known = live.keys.sorted { $0.lexicographicallyPrecedes($1) }.randomElement(using: &random)
             if choice < 5 || known == nil {
               try write(fresh)
@@ -136,6 +139,7 @@ struct ErasableRecordsTests {
       for name in 0..<5 as Range<UInt8> { #expect(try self.value(records, [1], [name]) == value) }
       try records.eraseAll(scope: [1])
     }
-    #expect(try connection.statement("SELECT count(*) FROM erasable_key").first { row in row.integer(0) } == 5)
+    #expect(
+      try connection.statement("SELECT count(*) FROM erasable_key").first { row in row.integer(0) } == 5)
   }
 }

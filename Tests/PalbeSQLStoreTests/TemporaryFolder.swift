@@ -15,6 +15,8 @@ final class TemporaryFolder {
 
   /// The bytes of every file in it.
   func dump() throws -> [[UInt8]] {
-    try FileManager.default.contentsOfDirectory(atPath: url.path).map { [UInt8](try Data(contentsOf: url.appendingPathComponent($0))) }
+    try FileManager.default.contentsOfDirectory(atPath: url.path).map {
+      [UInt8](try Data(contentsOf: url.appendingPathComponent($0)))
+    }
   }
 }

@@ -118,7 +118,7 @@ extension MLSGroup {
   ) throws(MLSError) -> ProcessedMessage {
     guard message.groupID == groupID else { throw .message(.wrongGroup) }
     try checkEpoch(message.epoch, message.contentType)
-    guard message.epoch == epochNumber else { return try processPast(message) }
+    guard message.epoch == epochNumber else { return try processPast(message, at: unixTime) }
     let sender = try epoch.keys.sender(of: message, crypto: crypto)
     guard sender.leaf != ownLeaf else {
       // Our own keys are gone, so an echo cannot be read; nor need it be.
@@ -128,7 +128,7 @@ extension MLSGroup {
     }
     let key = try epoch.signatureKey(sender.leaf)
     let opened = try epoch.keys.decrypt(
-      message, from: sender, limits: client.configuration.ratchetLimits, crypto: crypto)
+      message, from: sender, at: unixTime, limits: client.configuration.ratchetLimits, crypto: crypto)
     try Framing.verify(opened.message, context: epoch.contextBytes, key: key, crypto: crypto)
     if message.contentType == .commit {
       // Erased with the epoch: a commit that lacks a proposal must be readable again once it came.
@@ -139,7 +139,9 @@ extension MLSGroup {
     return result
   }
 
-  private mutating func processPast(_ message: PrivateMessage) throws(MLSError) -> ProcessedMessage {
+  private mutating func processPast(
+    _ message: PrivateMessage, at unixTime: UInt64
+  ) throws(MLSError) -> ProcessedMessage {
     guard let place = past.firstIndex(where: { $0.number == message.epoch }) else {
       throw .message(.staleMessage(epoch: message.epoch))
     }
@@ -150,7 +152,7 @@ extension MLSGroup {
     }
     guard let leaf = past[place].tree[sender.leaf] else { throw .message(.unknownSender) }
     let opened = try past[place].keys.decrypt(
-      message, from: sender, limits: client.configuration.ratchetLimits, crypto: crypto)
+      message, from: sender, at: unixTime, limits: client.configuration.ratchetLimits, crypto: crypto)
     try Framing.verify(
       opened.message, context: past[place].contextBytes, key: leaf.signatureKey, crypto: crypto)
     past[place].keys.accept(opened)

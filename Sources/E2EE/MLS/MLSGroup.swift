@@ -169,6 +169,13 @@ public struct MLSGroup: ~Copyable, Sendable {
     if past.count > configuration.maximumPastEpochs {
       past.removeFirst(past.count - configuration.maximumPastEpochs)
     }
+    // Only where there is something to drop: a change would cost a copy of what a snapshot holds.
+    let seconds = configuration.ratchetLimits.maximumSkippedSeconds
+    let start = unixTime > seconds ? unixTime - seconds : 0
+    if epoch.keys.hasSkipped(before: start) { epoch.keys.dropSkipped(before: start, now: unixTime) }
+    for place in past.indices where past[place].keys.hasSkipped(before: start) {
+      past[place].keys.dropSkipped(before: start, now: unixTime)
+    }
     if resumptionKeys.count > 16 { resumptionKeys.removeFirst(resumptionKeys.count - 16) }
   }
 

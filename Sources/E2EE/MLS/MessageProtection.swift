@@ -59,6 +59,9 @@ struct MessageKeys: Sendable {
 
   mutating func markStored() { tree.markStored() }
 
+  func hasSkipped(before start: UInt64) -> Bool { tree.hasSkipped(before: start) }
+  mutating func dropSkipped(before start: UInt64, now: UInt64) { tree.dropSkipped(before: start, now: now) }
+
   /// `SenderData`, RFC 9420 §6.3.2.
   struct SenderData: MLSCodable {
     let leaf: LeafIndex
@@ -147,10 +150,12 @@ struct MessageKeys: Sendable {
 
   /// Decrypts; verify the signature, then `accept`.
   mutating func decrypt(
-    _ message: PrivateMessage, from sender: SenderData, limits: RatchetLimits, crypto: SuiteCrypto
+    _ message: PrivateMessage, from sender: SenderData, at time: UInt64 = 0, limits: RatchetLimits,
+    crypto: SuiteCrypto
   ) throws(MLSError) -> Opened {
     let (key, step) = try tree.peek(
-      sender.leaf, message.contentType, generation: sender.generation, limits: limits, crypto: crypto)
+      sender.leaf, message.contentType, generation: sender.generation, at: time, limits: limits,
+      crypto: crypto)
     let plaintext: [UInt8]
     do {
       plaintext = try crypto.open(

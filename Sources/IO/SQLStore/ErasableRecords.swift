@@ -145,7 +145,9 @@ public final class ErasableRecords {
   /// Puts a key in a free row, else behind the last one, where no other row moves for it.
   private func place(_ key: Span<UInt8>) throws(SQLError) -> Int64 {
     var list: [Int64]
-    if let free { list = free } else {
+    if let free {
+      list = free
+    } else {
       let select = try connection.statement(
         "SELECT id FROM erasable_key WHERE key = zeroblob(\(Self.keyByteCount)) ORDER BY id DESC")
       list = try select.all { row in row.integer(0) }

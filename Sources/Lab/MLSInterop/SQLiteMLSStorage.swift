@@ -39,13 +39,13 @@ public final class SQLiteMLSDatabase: Sendable {
     }
   }
 
-  /// Runs SQL of a test, such as a limit on the file's size.
-  func execute(_ sql: String) throws(MLSStorageError) {
+  /// For tests that set limits or look into tables.
+  func withConnection<Result: Sendable>(
+    _ body: (SQLConnection) throws(SQLError) -> Result
+  ) throws(MLSStorageError) -> Result {
     do throws(SQLError) {
-      try open.withLock { open throws(SQLError) in try open.connection.execute(sql) }
-    } catch {
-      throw MLSStorageError(error)
-    }
+      return try open.withLock { open throws(SQLError) in try body(open.connection) }
+    } catch { throw MLSStorageError(error) }
   }
 
   func with<Result: Sendable>(

@@ -18,7 +18,9 @@ while let argument = arguments.popFirst() {
     exit(2)
   }
 }
-let session = InteropSession(random: random, storage: storage) { UInt64(max(0, Date().timeIntervalSince1970)) }
+let session = InteropSession(random: random, storage: storage) {
+  UInt64(max(0, Date().timeIntervalSince1970))
+}
 while let line = readLine() {
   FileHandle.standardOutput.write(Data((session.answer(line) + "\n").utf8))
 }

@@ -128,16 +128,18 @@ struct RatchetRecord: StoredRecord {
 
 /// The key of a message that was passed over.
 struct SkippedKeyRecord: StoredRecord {
-  let key: MessageKey
+  let item: SkippedKey
 
-  init(_ key: MessageKey) { self.key = key }
+  init(_ item: SkippedKey) { self.item = item }
 
   init(from reader: inout ByteReader, schema: Int) throws(WireError) {
-    key = MessageKey(key: try reader.secret(), nonce: try reader.secret())
+    let key = MessageKey(key: try reader.secret(), nonce: try reader.secret())
+    item = SkippedKey(key: key, storedAt: schema >= 2 ? try reader.uint64() : 0)
   }
 
   func encode(into writer: inout RecordWriter) {
-    writer.secret(key.key)
-    writer.secret(key.nonce)
+    writer.secret(item.key.key)
+    writer.secret(item.key.nonce)
+    writer.plain.uint64(item.storedAt)
   }
 }

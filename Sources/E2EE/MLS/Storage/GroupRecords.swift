@@ -108,7 +108,7 @@ struct PreSharedKeysRecord: StoredRecord {
     for _ in 0..<(try reader.uint32()) { keys[try reader.opaque()] = try reader.secret() }
     self.keys = keys
     var resumption: [GroupEpoch: Secret] = [:]
-    if schema >= 2 {
+    if schema >= 3 {
       for _ in 0..<(try reader.uint32()) {
         let epoch = GroupEpoch(groupID: try reader.opaque(), epoch: try reader.uint64())
         resumption[epoch] = try reader.secret()
@@ -148,7 +148,7 @@ struct SeenPageRecord: StoredRecord {
   }
 }
 
-/// A commit of our own that an epoch began with, as schema 1 kept it.
+/// A commit of our own that an epoch began with, as schemas 1 and 2 kept it.
 struct MessageRecord: StoredRecord {
   let message: MLSMessage
 
@@ -181,9 +181,9 @@ struct PendingRecord: StoredRecord {
       added: try reader.vector(of: LeafIndex.self), removed: try reader.vector(of: LeafIndex.self),
       updated: try reader.vector(of: LeafIndex.self), hasPath: try reader.flag(),
       reInit: try reader.optional(ReInit.self),
-      applicationProposals: schema >= 2
+      applicationProposals: schema >= 3
         ? try reader.vector(of: StoredApplicationProposal.self).map(\.value) : [])
-    let hasClient = schema >= 2 ? try reader.flag() : false
+    let hasClient = schema >= 3 ? try reader.flag() : false
     newClient = hasClient ? try ClientRecord(from: &reader, schema: schema) : nil
   }
 
@@ -229,7 +229,7 @@ struct ProposalRecord: StoredRecord {
     sender = try Sender(from: &reader)
     proposal = try Proposal(from: &reader)
     updateKey = try reader.optionalSecret()
-    let hasClient = schema >= 2 ? try reader.flag() : false
+    let hasClient = schema >= 3 ? try reader.flag() : false
     newClient = hasClient ? try ClientRecord(from: &reader, schema: schema) : nil
   }
 

@@ -20,7 +20,7 @@ extension GroupState {
   ) {
     Self.write(
       CoreRecord(before, client: client), CoreRecord(self, client: client), names.core, into: &transaction)
-    // What schema 1 kept of the last epoch.
+    // What schemas 1 and 2 kept of the last epoch.
     if epoch.id != before.epoch.id { transaction.erase(names.ownCommit) }
     if !Self.areSame(preSharedKeys, before.preSharedKeys)
       || !Self.areSame(resumptionSecrets, before.resumptionSecrets)
@@ -187,8 +187,9 @@ private struct EpochPart {
     if before?.secret !== ratchet.secret {
       transaction.write(RatchetRecord(ratchet).record, names.ratchet(id))
     }
-    for (generation, key) in ratchet.skipped where before?.skipped[generation] == nil {
-      transaction.write(SkippedKeyRecord(key).record, names.skipped(id, generation))
+    for (generation, item) in ratchet.skipped
+    where before?.skipped[generation]?.storedAt != item.storedAt {
+      transaction.write(SkippedKeyRecord(item).record, names.skipped(id, generation))
     }
     if let before {
       for generation in before.skipped.keys where ratchet.skipped[generation] == nil {

@@ -133,16 +133,16 @@ private struct StateReader {
       }
       nodes[node] = secret
     }
-    var skipped: [RatchetID: [UInt32: MessageKey]] = [:]
+    var skipped: [RatchetID: [UInt32: SkippedKey]] = [:]
     for key in try storage.keys(under: names.skipped) {
       let (id, generation) = try index(names, key) { reader throws(WireError) in
         (try RatchetID(from: &reader), try reader.uint32())
       }
-      let record = try SkippedKeyRecord(try required(key))
-      guard record.key.key.byteCount == crypto.keyByteCount,
-        record.key.nonce.byteCount == crypto.nonceByteCount
+      let item = try SkippedKeyRecord(try required(key)).item
+      guard item.key.key.byteCount == crypto.keyByteCount,
+        item.key.nonce.byteCount == crypto.nonceByteCount
       else { throw .inconsistent }
-      skipped[id, default: [:]][generation] = record.key
+      skipped[id, default: [:]][generation] = item
     }
     var single: [RatchetID: HashRatchet] = [:]
     for key in try storage.keys(under: names.ratchets) {

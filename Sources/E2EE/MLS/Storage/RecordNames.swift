@@ -5,7 +5,7 @@ import PalbeWire
 ///
 ///     group nil   1              the client       2 reference   a key package     3 id   a pre-shared key
 ///     group       1              core             2             revision          3      pre-shared keys
-///                 4              own commit (schema 1)   5      pending commit    6 i    a proposal
+///                 4              own commit (old)   5      pending commit    6 i    a proposal
 ///                 7              client with a new signing key          8 i    a page of what was processed
 ///                 16 epoch 1     its secrets      16 epoch 2    message keys      16 epoch 3   public tree
 ///                 16 epoch 4 n   a secret tree node             16 epoch 5 l t    a sender's ratchet

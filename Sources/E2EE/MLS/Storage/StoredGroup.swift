@@ -19,14 +19,14 @@ public struct StoredGroup: ~Copyable, Sendable {
   private var revisionNumber: UInt64
 
   private init(
-    _ group: consuming MLSGroup, _ storage: any MLSStorage, _ names: RecordNames, revision: MLSRecord,
-    number: UInt64
-  ) {
+    _ group: consuming MLSGroup, _ storage: any MLSStorage, _ names: RecordNames, revision: MLSRecord
+  ) throws(MLSStorageError) {
     self.group = group
     self.storage = storage
     self.names = names
+    // As it lies there, maybe in an older schema.
     self.revision = revision
-    revisionNumber = number
+    revisionNumber = try RevisionRecord(revision).revision
   }
 
   /// Stores a group that was created or joined.
@@ -42,15 +42,13 @@ public struct StoredGroup: ~Copyable, Sendable {
     let old = try storage.read(names.revision)
     guard old == nil || replacing else { throw .groupExists }
     // Goes on counting, so that somebody who still holds the old group cannot write over the new one.
-    let revision = RevisionRecord(
-      try old.map { record throws(MLSStorageError) in
-        try RevisionRecord(record).revision + 1
-      } ?? 1)
+    let number = try old.map { record throws(MLSStorageError) in try RevisionRecord(record).revision + 1 }
+    let revision = RevisionRecord(number ?? 1).record
     var transaction = MLSTransaction()
     transaction.expect(old, names.revision)
     if old != nil { for prefix in names.all { transaction.eraseAll(under: prefix) } }
     group.state.writeAll(group.founder, names, into: &transaction)
-    transaction.write(revision.record, names.revision)
+    transaction.write(revision, names.revision)
     if let reference = group.keyPackageReference,
       let record = try storage.read(.keyPackage(reference)),
       try !KeyPackageBundle(stored: record).isLastResort
@@ -60,7 +58,7 @@ public struct StoredGroup: ~Copyable, Sendable {
     try also(&transaction)
     try storage.apply(transaction)
     group.state.markStored()
-    return StoredGroup(group, storage, names, revision: revision.record, number: revision.revision)
+    return try StoredGroup(group, storage, names, revision: revision)
   }
 
   /// The stored group; nil when there is none.
@@ -72,10 +70,8 @@ public struct StoredGroup: ~Copyable, Sendable {
     let names = RecordNames(group: groupID)
     guard let state = try GroupState(names, client: client, from: storage) else { return nil }
     guard let revision = try storage.read(names.revision) else { throw .inconsistent }
-    // As it was read: one of an older schema has other bytes than we would write.
-    return StoredGroup(
-      MLSGroup(client: client, state: state), storage, names, revision: revision,
-      number: try RevisionRecord(revision).revision)
+    return try StoredGroup(
+      MLSGroup(client: client, state: state), storage, names, revision: revision)
   }
 
   /// How many transactions the group has seen. It never falls; one that did is an old copy, whose keys were used.
