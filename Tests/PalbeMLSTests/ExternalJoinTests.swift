@@ -82,7 +82,7 @@ struct ExternalJoinTests {
 
   // Rules: V504
   @Test(
-    "e2ee §6-15: of two external commits for one epoch one is taken; the other's group never comes out")
+    "e2ee 6.15: of two external commits for one epoch one is taken; the other's group never comes out")
   func race() throws {
     var group = try TestGroup(2)
     let published = try group.members[0].group.groupInfo()

@@ -85,9 +85,14 @@ struct SuiteCrypto: Sendable {
 
   /// `ExpandWithLabel`.
   func expand(_ secret: Secret, label: String, context: [UInt8], byteCount: Int) -> Secret {
-    var info = ByteWriter(capacity: 24 + label.utf8.count + context.count)
+    expand(secret, label: Array(label.utf8), context: context, byteCount: byteCount)
+  }
+
+  /// `ExpandWithLabel` of a label that need not be UTF-8: an exporter's is any bytes.
+  func expand(_ secret: Secret, label: [UInt8], context: [UInt8], byteCount: Int) -> Secret {
+    var info = ByteWriter(capacity: 24 + label.count + context.count)
     info.uint16(UInt16(byteCount))
-    info.opaque(utf8: "MLS 1.0 " + label)
+    info.opaque(Array("MLS 1.0 ".utf8) + label)
     info.opaque(context)
     let bytes = info.bytes
     return switch hpke.kdf {

@@ -15,6 +15,7 @@ extension FuzzTarget {
     .mlsJoin,
     .mlsMessage,
     .mlsProcess,
+    .mlsStoredGroup,
     .opusPacket,
     .p256PublicKey,
     .protobufSignalRequest,
