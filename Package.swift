@@ -143,6 +143,13 @@ let targets: [Target] = [
   .target(
     name: "PalbeNetSim", dependencies: [.target(name: "PalbeUnits")], path: "Tests/Support/NetSim",
     swiftSettings: strict),
+  .target(
+    name: "PalbeMLSSimulator",
+    dependencies: (base + ["PalbeCrypto", "PalbeMLS", "PalbeMLSMessages"]).map { .target(name: $0) },
+    path: "Tests/Support/MLSSimulator", swiftSettings: strict),
+  tool(
+    "mls-simulator", "PalbeMLSSimulator", path: "Tests/Support/mls-simulator",
+    extra: ["PalbeUnits", "PalbeCommandLine", "PalbeMLSMessages"]),
 
   tests("PalbeUnits", ["PalbeTestKit"]),
   tests("PalbeWire", ["PalbeUnits", "PalbeTestKit"]),
@@ -160,6 +167,7 @@ let targets: [Target] = [
   tests(
     "PalbeMLS", base + ["PalbeCrypto", "PalbeMLSMessages", "PalbeTestKit"], exclude: ["Golden"]),
   tests("PalbeMLSInterop", ["PalbeUnits", "mls-interop"]),
+  tests("PalbeMLSSimulator", ["PalbeMLSMessages"]),
   tests(
     "PalbeFrameEncryption", base + ["PalbeCrypto", "PalbeTestKit", "CPalbeMallocCounter"], exclude: ["Golden"]
   ),
