@@ -58,6 +58,7 @@ extension History {
       added = try keyPackage(of: other)
     }
     let victim = pick(from: others(membership))
+    let isLarge = chance(membership.read { group in group.members.count } > targetSize / 3 ? 60 : 10)
     let key = preSharedKeys[pick(0...preSharedKeys.count - 1)]
     let leaf = membership.ownLeaf
     if kind == 7 { try registerKeys(member) }
@@ -66,9 +67,9 @@ extension History {
         if let added { return (try group.proposeAdd(added, using: &keys), "an add") }
         switch kind {
         case 3, 4:
-          if let victim { return (try group.proposeRemove(victim, using: &keys), "to remove \(victim.value)") }
+          if let victim, isLarge { return (try group.proposeRemove(victim, using: &keys), "to remove \(victim.value)") }
         case 5:
-          if let victim, victim != leaf {
+          if victim != nil, isLarge {
             return (try group.proposeRemove(leaf, using: &keys), "its own removal")
           }
         case 7:
@@ -107,12 +108,12 @@ extension History {
     let isFirst = size == 1 && targetSize > 1
     if kind < 4 || kind == 11 || isFirst, size < targetSize {
       let room = targetSize - size
-      let count = isFirst ? pick(1...max(1, room / 2)) : min(room, pick(1...3))
+      let count = isFirst ? pick(max(1, room / 2)...max(1, room)) : min(room, pick(1...3))
       for other in try candidates(count, for: membership) { list.append(.add(try keyPackage(of: other))) }
       path = chance(60)
     }
-    if kind == 4 || kind == 11 || (size >= targetSize && chance(40)) {
-      for leaf in shuffled(others(membership)).prefix(chance(80) ? 1 : pick(1...max(1, size / 2))) {
+    if size > targetSize / 3 || chance(10), kind == 4 || kind == 11 || (size >= targetSize && chance(40)) {
+      for leaf in shuffled(others(membership)).prefix(chance(90) ? 1 : pick(1...max(1, size / 2))) {
         list.append(.remove(leaf))
       }
     }

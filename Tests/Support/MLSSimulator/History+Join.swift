@@ -121,16 +121,27 @@ extension History {
     for member in members { member.offlineUntil = 0 }
     step += 1_000
     defer { step -= 1_000 }
-    try deliverDue()
-    for member in members where member.state == .inside { try catchUp(member) }
-    for member in members where member.state == .inside && member.pending != nil { try resolveFully(member) }
-    for member in members where member.state == .inside { try catchUp(member) }
-    guard let guide = members.first(where: { $0.state == .inside && $0.membership?.epoch == server.epoch })
-    else {
+    guard let guide = try gather() else {
       note("nobody is left")
       isDead = true
       return
     }
+    try commit(guide, [])
+    try resolveFully(guide)
+    guard try gather() != nil else { throw failure("nobody is left after a commit") }
+    try hearEachOther()
+    report.settlements += 1
+  }
+
+  /// Brings everybody in the tree to the server's epoch; nil when there is nobody to begin with.
+  private func gather() throws(SimulationFailure) -> SimulatedMember? {
+    try deliverDue()
+    for member in members where member.state == .inside { try catchUp(member) }
+    for member in members where member.state == .inside && member.pending != nil { try resolveFully(member) }
+    try deliverDue()
+    for member in members where member.state == .inside { try catchUp(member) }
+    let guide = members.first { $0.state == .inside && $0.membership?.epoch == server.epoch }
+    guard let guide else { return nil }
     // Ghosts: those whose Welcome was lost or who threw their own commit away.
     for entry in roster where members[entry.member].state != .inside {
       try catchUp(guide)
@@ -139,15 +150,9 @@ extension History {
       let isIn = try joinExternally(members[entry.member], isCertain: true)
       try expect(isIn, "\(entry.member) cannot come back")
     }
-    try deliverDue()
     for member in members where member.state == .inside { try catchUp(member) }
     try checkTogether()
-    try commit(guide, [])
-    try resolveFully(guide)
-    for member in members where member.state == .inside { try catchUp(member) }
-    try checkTogether()
-    try hearEachOther()
-    report.settlements += 1
+    return guide
   }
 
   private func checkTogether() throws(SimulationFailure) {

@@ -69,8 +69,8 @@ public final class History {
     let isCheap = [1, 3].contains(suite.rawValue)
     let limit = max(2, isCheap ? settings.maximumMembers : min(settings.maximumMembers, 8))
     let shape = choice.next() % 4
-    let most = shape == 0 ? limit : shape == 1 ? max(2, limit / 3) : max(2, limit / 8)
-    targetSize = 2 + Int(choice.next() % UInt64(most - 1))
+    let most = shape == 0 ? limit : max(2, limit / 4)
+    targetSize = max(2, most - Int(choice.next() % UInt64((most + 1) / 2)))
     groupID = keys.bytes(Int(choice.next() % 3) * 8 + 1)
   }
 
