@@ -18,34 +18,15 @@ import PalbeWire
 public struct MLSGroup: ~Copyable, Sendable {
   let crypto: SuiteCrypto
   let client: MLSClient
-  var epoch: EpochState
-  var past: [PastEpoch] = []
-  var proposals = ProposalQueue()
-  var pending: PendingCommit?
-  var status = Status.member
-  var preSharedKeys: [[UInt8]: Secret] = [:]
-  /// Our commit that this epoch began with, so that its echo is recognised.
-  var ownCommit: MLSMessage?
-  var resumptionKeys: [(epoch: UInt64, key: Secret)] = []
-  /// The key package that this group was joined with, nil for its creator and after an external commit. Its private
-  /// keys are used up, unless it is one of last resort.
-  public internal(set) var keyPackageReference: [UInt8]?
+  /// All that changes, as one value: a snapshot of it costs no copy until the group changes.
+  var state: GroupState
 
-  enum Status: Sendable {
-    case member
-    case removed
-    case reInitialised(ReInit)
-  }
+  init(client: MLSClient, epoch: EpochState) { self.init(client: client, state: GroupState(epoch)) }
 
-  struct PendingCommit: Sendable {
-    let message: MLSMessage
-    let staged: StagedEpoch
-  }
-
-  init(client: MLSClient, epoch: EpochState) {
+  init(client: MLSClient, state: GroupState) {
     crypto = client.crypto
     self.client = client
-    self.epoch = epoch
+    self.state = state
   }
 
   /// A new group with one member, in epoch 0. `lifetime` is that of the creator's leaf.
@@ -217,30 +198,4 @@ public struct MLSGroup: ~Copyable, Sendable {
     }
     return keys
   }
-}
-
-/// Proposals that wait for a commit, in the order they came.
-struct ProposalQueue: Sendable {
-  struct Entry: Sendable {
-    let reference: ProposalRef
-    let sent: SentProposal
-  }
-
-  private(set) var all: [Entry] = []
-  private var places: [ProposalRef: Int] = [:]
-  /// Private keys of our own Updates, by public key.
-  private(set) var updateKeys: [[UInt8]: Secret] = [:]
-
-  subscript(_ reference: ProposalRef) -> SentProposal? { places[reference].map { all[$0].sent } }
-
-  mutating func insert(
-    _ sent: SentProposal, _ reference: ProposalRef, limit: Int
-  ) throws(MLSError) {
-    guard places[reference] == nil else { return }
-    guard all.count < limit else { throw .proposals(.tooManyPending) }
-    places[reference] = all.count
-    all.append(Entry(reference: reference, sent: sent))
-  }
-
-  mutating func keep(_ key: Secret, forUpdate publicKey: [UInt8]) { updateKeys[publicKey] = key }
 }
