@@ -1,4 +1,5 @@
 public import PalbeMLSMessages
+import PalbeWire
 
 /// The application's word on who a member is, RFC 9420 §5.3.1.
 public protocol CredentialPolicy: Sendable {
@@ -29,7 +30,11 @@ struct LeafValidation {
     self.policy = policy
     self.groupID = groupID
     self.extensions = extensions
-    do { required = try extensions.requiredCapabilities() } catch { throw .malformed(error) }
+    do throws(WireError) {
+      required = try extensions.requiredCapabilities()
+      // Read with each commit later: a group in which it is not a list could never change.
+      _ = try extensions.externalSenders()
+    } catch { throw .malformed(error) }
   }
 
   /// What the leaf says about itself; `leafIndex` counts for the signature except in a key package.

@@ -43,8 +43,7 @@ extension MLSGroup {
     let sent = waiting.map(\.sent) + ours
     var applied = try apply(sent, at: unixTime)
 
-    var next = epoch.context
-    next.epoch += 1
+    var next = try epoch.context.following()
     next.extensions = applied.extensions
     var created: TreeKEM.Created?
     if path || ProposalRules.needPath(sent) {
