@@ -50,7 +50,7 @@ let base = ["PalbeUnits", "PalbeWire"]
 let targets: [Target] = [
   // System: what Swift cannot import by itself.
   system("Linux"), system("OpenSSL"), system("Zlib"), system("Opus"), system("VPX"), system("SRTP"),
-  system("WebSockets"),
+  system("WebSockets"), system("SQLite"),
   .target(name: "CPalbeMallocCounter", path: "Sources/System/MallocCounter"),
 
   // Base
@@ -95,6 +95,7 @@ let targets: [Target] = [
   library("IO", "EventLoop", base + ["CPalbeLinux"], settings: strict),
   library("IO", "WebServer", base + ["CPalbeLinux", "CPalbeWebSockets"], settings: strict),
   library("IO", "CommandLine", [], settings: strict),
+  library("IO", "SQLStore", base + ["PalbeCrypto", "CPalbeSQLite"], settings: strict),
   library("IO", "MediaFiles", base, settings: strict),
 
   // Server
@@ -126,7 +127,8 @@ let targets: [Target] = [
       "PalbeCrypto", "PalbeMediaFiles", "PalbeEventLoop", "CPalbeLinux",
     ], settings: strict),
   library(
-    "Lab", "MLSInterop", base + ["PalbeCrypto", "PalbeMLS", "PalbeMLSMessages"], settings: strict),
+    "Lab", "MLSInterop", base + ["PalbeCrypto", "PalbeMLS", "PalbeMLSMessages", "PalbeSQLStore"],
+    settings: strict),
 
   // Tools
   tool("palbe-sfu", "PalbeSFUServer", extra: ["PalbeUnits", "PalbeCommandLine", "PalbeEventLoop"]),
@@ -166,7 +168,9 @@ let targets: [Target] = [
   tests("PalbeMLSMessages", base + ["PalbeTestKit"], exclude: ["Golden"]),
   tests(
     "PalbeMLS", base + ["PalbeCrypto", "PalbeMLSMessages", "PalbeTestKit"], exclude: ["Golden"]),
-  tests("PalbeMLSInterop", ["PalbeUnits", "mls-interop"]),
+  tests(
+    "PalbeMLSInterop",
+    base + ["PalbeMLS", "PalbeMLSMessages", "PalbeSQLStore", "PalbeTestKit", "mls-interop"]),
   tests("PalbeMLSSimulator", ["PalbeMLSMessages"]),
   tests(
     "PalbeFrameEncryption", base + ["PalbeCrypto", "PalbeTestKit", "CPalbeMallocCounter"], exclude: ["Golden"]
@@ -190,6 +194,7 @@ let targets: [Target] = [
   tests("PalbeEventLoop", base + ["PalbeTestKit", "CPalbeLinux", "CPalbeMallocCounter"]),
   tests("PalbeWebServer", base + ["PalbeTestKit", "CPalbeLinux", "CPalbeWebSockets"]),
   tests("PalbeCommandLine", []),
+  tests("PalbeSQLStore", base + ["PalbeCrypto"]),
   tests("PalbeMediaFiles", base + ["PalbeTestKit"]),
   tests(
     "PalbeSFUServer",

@@ -24,10 +24,17 @@ struct GroupState: Sendable {
 
   struct PendingCommit: Sendable {
     let message: MLSMessage
-    let staged: StagedEpoch
+    var staged: StagedEpoch
   }
 
   init(_ epoch: EpochState) { self.epoch = epoch }
+
+  /// Says that storage has all of it.
+  mutating func markStored() {
+    epoch.keys.markStored()
+    for place in past.indices { past[place].keys.markStored() }
+    pending?.staged.epoch.keys.markStored()
+  }
 }
 
 /// The state's parts under short names.

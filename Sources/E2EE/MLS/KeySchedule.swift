@@ -41,6 +41,22 @@ struct EpochSecrets: Sendable {
     initSecret = crypto.derive(epochSecret, label: "init")
   }
 
+  /// Of an epoch whose secret tree is made.
+  init(
+    senderData: Secret, exporter: Secret?, external: Secret, confirmationKey: Secret, membershipKey: Secret,
+    resumption: Secret, authenticator: Secret, initSecret: Secret
+  ) {
+    self.senderData = senderData
+    encryption = nil
+    self.exporter = exporter
+    self.external = external
+    self.confirmationKey = confirmationKey
+    self.membershipKey = membershipKey
+    self.resumption = resumption
+    self.authenticator = authenticator
+    self.initSecret = initSecret
+  }
+
   /// Lets go of the encryption secret: only the secret tree's still unused parts stay.
   mutating func takeEncryption() -> Secret? {
     defer { encryption = nil }

@@ -82,18 +82,28 @@ public final class MLSClient: Sendable {
         SuiteCrypto(cipherSuite).signatures, rawRepresentation: signaturePrivateKey.span))
   }
 
-  init(
+  convenience init(
     cipherSuite: CipherSuite, credential: Credential, capabilities: Capabilities?,
     configuration: MLSConfiguration, signatureKey: SignatureKey
   ) throws(MLSError) {
-    crypto = try SuiteCrypto(cipherSuite)
-    self.cipherSuite = cipherSuite
-    self.credential = credential
-    grease =
+    let grease: GREASE =
       capabilities == nil && configuration.sendsGREASE ? GREASE(signatureKey: signatureKey.publicKey) : .none
-    self.capabilities =
-      capabilities
-      ?? grease.adding(to: Capabilities(cipherSuites: [cipherSuite], credentials: [.basic, .x509]))
+    self.init(
+      crypto: try SuiteCrypto(cipherSuite), credential: credential,
+      capabilities: capabilities
+        ?? grease.adding(to: Capabilities(cipherSuites: [cipherSuite], credentials: [.basic, .x509])),
+      configuration: configuration, signatureKey: signatureKey, grease: grease)
+  }
+
+  init(
+    crypto: SuiteCrypto, credential: Credential, capabilities: Capabilities,
+    configuration: MLSConfiguration, signatureKey: SignatureKey, grease: GREASE
+  ) {
+    self.crypto = crypto
+    cipherSuite = crypto.suite
+    self.credential = credential
+    self.grease = grease
+    self.capabilities = capabilities
     self.configuration = configuration
     self.signatureKey = signatureKey
   }

@@ -143,7 +143,7 @@ public struct MLSGroup: ~Copyable, Sendable {
   mutating func enter(_ staged: StagedEpoch, at unixTime: UInt64) {
     past.append(
       PastEpoch(
-        number: epoch.context.epoch, contextBytes: epoch.contextBytes, tree: epoch.tree, keys: epoch.keys,
+        id: epoch.id, contextBytes: epoch.contextBytes, tree: epoch.tree, keys: epoch.keys,
         endedAt: unixTime))
     resumptionKeys.append((epoch.context.epoch, epoch.secrets.resumption))
     epoch = staged.epoch

@@ -69,6 +69,13 @@ struct MessageKeys: Sendable {
     tree = SecretTree(encryptionSecret: encryption, size: size)
   }
 
+  init(senderData: Secret, tree: SecretTree) {
+    self.senderData = senderData
+    self.tree = tree
+  }
+
+  mutating func markStored() { tree.markStored() }
+
   /// `SenderData`, RFC 9420 §6.3.2.
   struct SenderData: MLSCodable {
     let leaf: LeafIndex

@@ -17,12 +17,13 @@ public struct RatchetLimits: Sendable, Hashable {
 /// A sender's chain of message keys, RFC 9420 §9.1: each key is derived once and erased once used.
 struct HashRatchet: Sendable {
   private(set) var generation: UInt32
-  private var secret: Secret
-  private var skipped: [UInt32: MessageKey] = [:]
+  private(set) var secret: Secret
+  private(set) var skipped: [UInt32: MessageKey]
 
-  init(_ secret: Secret, at generation: UInt32 = 0) {
+  init(_ secret: Secret, at generation: UInt32 = 0, skipped: [UInt32: MessageKey] = [:]) {
     self.secret = secret
     self.generation = generation
+    self.skipped = skipped
   }
 
   /// What `accept` does once a message proved genuine.
@@ -84,18 +85,31 @@ struct HashRatchet: Sendable {
 
 /// The keys of an epoch's messages, RFC 9420 §9. Inner secrets go as soon as their children exist.
 struct SecretTree: Sendable {
-  private let size: TreeSize
-  private var nodes: [NodeIndex: Secret]
-  private var ratchets: [LeafIndex: Ratchets] = [:]
+  let size: TreeSize
+  private(set) var nodes: [NodeIndex: Secret]
+  private(set) var ratchets: [LeafIndex: Ratchets]
+  /// What changed since `markStored`, so that storage writes no more than that.
+  private(set) var changedNodes: Set<NodeIndex> = []
+  private(set) var changedRatchets: Set<LeafIndex> = []
 
-  private struct Ratchets: Sendable {
+  struct Ratchets: Sendable {
     var handshake: HashRatchet
     var application: HashRatchet
   }
 
   init(encryptionSecret: Secret, size: TreeSize) {
+    self.init(size: size, nodes: [size.root: encryptionSecret], ratchets: [:])
+  }
+
+  init(size: TreeSize, nodes: [NodeIndex: Secret], ratchets: [LeafIndex: Ratchets]) {
     self.size = size
-    nodes = [size.root: encryptionSecret]
+    self.nodes = nodes
+    self.ratchets = ratchets
+  }
+
+  mutating func markStored() {
+    if !changedNodes.isEmpty { changedNodes = [] }
+    if !changedRatchets.isEmpty { changedRatchets = [] }
   }
 
   private mutating func prepare(_ leaf: LeafIndex, _ crypto: SuiteCrypto) {
@@ -110,9 +124,12 @@ struct SecretTree: Sendable {
       let count = crypto.hashByteCount
       nodes[left] = crypto.expand(secret, label: "tree", context: Array("left".utf8), byteCount: count)
       nodes[right] = crypto.expand(secret, label: "tree", context: Array("right".utf8), byteCount: count)
+      changedNodes.formUnion([node, left, right])
       node = left.isAncestor(of: leaf) ? left : right
     }
     guard let secret = nodes.removeValue(forKey: node) else { return }
+    changedNodes.insert(node)
+    changedRatchets.insert(leaf)
     ratchets[leaf] = Ratchets(
       handshake: HashRatchet(crypto.derive(secret, label: "handshake")),
       application: HashRatchet(crypto.derive(secret, label: "application")))
@@ -130,6 +147,7 @@ struct SecretTree: Sendable {
     guard var own = ratchets[leaf] else { throw .message(.unknownSender) }
     let result = try own[keyPath: Self.path(type)].next(crypto)
     ratchets[leaf] = own
+    changedRatchets.insert(leaf)
     return result
   }
 
@@ -145,5 +163,6 @@ struct SecretTree: Sendable {
 
   mutating func accept(_ step: HashRatchet.Step, _ leaf: LeafIndex, _ type: ContentType) {
     ratchets[leaf]?[keyPath: Self.path(type)].accept(step)
+    changedRatchets.insert(leaf)
   }
 }

@@ -27,6 +27,9 @@ extension History {
       try member.client.makeKeyPackage(lifetime: lifetime, lastResort: isLast, using: &keys)
     }
     member.bundles.append(bundle)
+    var transaction = MLSTransaction()
+    transaction.write(bundle)
+    do { try member.disk.apply(transaction) } catch { throw failure("storing a key package: \(error)") }
     keyPackageOwners[bundle.reference] = member.number
     return bundle.keyPackage
   }
@@ -187,8 +190,7 @@ extension History {
     case 5..<8: try catchUp(member)
     case 8:
       // A client that forgets before it knows: it may have won.
-      member.membership?.change { group in group.clearPendingCommit() }
-      member.pending = nil
+      try clearPending(member)
       note("\(member.number) gives its commit up")
     default: break
     }
@@ -217,14 +219,18 @@ extension History {
     for number in waiting { try receive(member, Delivery(due: step, number: number, tampered: nil)) }
   }
 
+  private func clearPending(_ member: SimulatedMember) throws(SimulationFailure) {
+    try must("clearing") { () throws(MLSError) in
+      try member.membership?.change { group in group.clearPendingCommit() }
+    }
+    member.pending = nil
+  }
+
   private func clear(_ member: SimulatedMember) throws(SimulationFailure) {
     note("\(member.number)'s commit is refused")
     report.refusedCommits += 1
     // Another's commit clears it as well.
-    if chance(50) {
-      member.membership?.change { group in group.clearPendingCommit() }
-      member.pending = nil
-    }
+    if chance(50) { try clearPending(member) }
     try catchUp(member)
   }
 

@@ -18,14 +18,19 @@ extension History {
     let bundles = member.bundles
     let keys = allKeys
     if chance(10) { try joinByChangedWelcome(member, invitation) }
-    let membership = try must("join of \(member.number)") { () throws(MLSError) in
-      Membership(
-        try MLSGroup.join(
-          try decoded(invitation.welcome), keyPackages: bundles, client: member.client,
-          ratchetTree: invitation.ratchetTree, preSharedKeys: keys))
-    }
+    let group: MLSGroup
+    do throws(MLSError) {
+      group = try MLSGroup.join(
+        try decoded(invitation.welcome), keyPackages: bundles, client: member.client,
+        ratchetTree: invitation.ratchetTree, preSharedKeys: keys)
+    } catch { throw failure("join of \(member.number): \(error)") }
+    let membership = try store(group, of: member)
     let reference = membership.read { group in group.keyPackageReference }
     member.bundles.removeAll { $0.reference == reference && !$0.isLastResort }
+    let kept = try? member.disk.loadKeyPackages().map(\.reference)
+    try expect(
+      Set(kept ?? []) == Set(member.bundles.map(\.reference)),
+      "\(member.number) keeps other key packages on disk than in memory")
     report.joins += 1
     member.waiting = []
     try start(member, membership)
@@ -102,6 +107,7 @@ extension History {
     if !isCertain, chance(10) {
       // It never hears that it was accepted, and what it had is void.
       member.state = .lost
+      count(member.membership)
       member.membership = nil
       note("\(member.number) gets no answer")
       return false
@@ -109,7 +115,7 @@ extension History {
     report.externalJoins += 1
     member.waiting = []
     member.invitation = nil
-    try start(member, Membership(join.accepted()))
+    try start(member, try store(join.accepted(), of: member))
     return true
   }
 
@@ -196,13 +202,10 @@ extension History {
     for member in members where member.state == .inside { try catchUp(member) }
     for member in members where member.state == .inside {
       guard let membership = member.membership else { continue }
-      let isClosed = membership.change { group -> Bool in
-        do throws(MLSError) {
-          _ = try group.encrypt([1], using: &keys)
-          return false
-        } catch { return error == .state(.reInitialised) }
+      let spoken = refusal { () throws(MLSError) in
+        try membership.change { group throws(MLSError) in _ = try group.encrypt([1], using: &keys) }
       }
-      try expect(isClosed, "\(member.number) speaks in a closed group")
+      try expect(spoken == .state(.reInitialised), "\(member.number) speaks in a closed group")
     }
     note("closed")
   }

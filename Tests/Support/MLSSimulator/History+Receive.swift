@@ -217,17 +217,51 @@ extension History {
 
   func registerKeys(_ member: SimulatedMember) throws(SimulationFailure) {
     let list = preSharedKeys
-    member.membership?.change { group in
+    try must("registering keys") { () throws(MLSError) in
+      try member.membership?.change { group in
       for item in list {
         group.register(PreSharedKey(id: item.id, key: SymmetricKey(copying: item.key)))
       }
+    }
     }
   }
 
   // MARK: Epochs
 
+  /// Why an operation was refused; nil if it was not.
+  func refusal(_ body: () throws(MLSError) -> Void) -> MLSError? {
+    do throws(MLSError) {
+      try body()
+      return nil
+    } catch { return error }
+  }
+
+  func store(
+    _ group: consuming MLSGroup, of member: SimulatedMember
+  ) throws(SimulationFailure) -> Membership {
+    do throws(MLSStorageError) { return try Membership(group, of: member) } catch {
+      throw failure("storing \(member.number)'s group: \(error)")
+    }
+  }
+
+  /// The process of a member ends between two operations; what it was in the middle of is as it was.
+  func restart(_ member: SimulatedMember) throws(SimulationFailure) {
+    guard let membership = member.membership else { return }
+    let before = Snapshot(membership)
+    membership.restart()
+    note("\(member.number) starts again")
+    try expect(before == Snapshot(membership), "\(member.number) is another after a restart")
+  }
+
+  /// Counts what a membership that ends, or the history, went through.
+  func count(_ membership: Membership?) {
+    report.restarts += membership?.restarts ?? 0
+    report.failedWrites += membership?.failedWrites ?? 0
+  }
+
   /// A membership begins.
   func start(_ member: SimulatedMember, _ membership: Membership) throws(SimulationFailure) {
+    count(member.membership)
     member.membership = membership
     member.life += 1
     member.state = .inside
@@ -291,14 +325,15 @@ extension History {
       seen == epochs[epoch].roster,
       "\(member.number) sees members \(seen), not \(epochs[epoch].roster), in epoch \(epoch)")
     if chance(10), membership.isActive {
-      membership.change { group in group.wipeExporterSecret() }
-      let again = membership.read { group in
-        do throws(MLSError) {
-          _ = try group.exportSecret(label: "simulated", context: [1], length: 32)
-          return false
-        } catch { return error == .state(.exporterWiped) }
+      try must("wiping") { () throws(MLSError) in
+        try membership.change { group in group.wipeExporterSecret() }
       }
-      try expect(again, "\(member.number) exports what it wiped")
+      let again = refusal { () throws(MLSError) in
+        try membership.read { group throws(MLSError) in
+          _ = try group.exportSecret(label: "simulated", context: [1], length: 32)
+        }
+      }
+      try expect(again == .state(.exporterWiped), "\(member.number) exports what it wiped")
     }
   }
 
@@ -317,16 +352,15 @@ extension History {
     member.pending = nil
     member.waiting = []
     note("\(member.number) learns that it was removed")
-    let refusal = membership.change { group -> Bool in
-      do throws(MLSError) {
-        _ = try group.encrypt([1], using: &keys)
-        return false
-      } catch { guard error == .state(.removed) else { return false } }
-      do throws(MLSError) {
-        _ = try group.exportSecret(label: "simulated", context: [1], length: 32)
-        return false
-      } catch { return error == .state(.removed) }
+    let spoken = refusal { () throws(MLSError) in
+      try membership.change { group throws(MLSError) in _ = try group.encrypt([1], using: &keys) }
     }
-    try expect(refusal && !membership.isActive, "\(member.number) was removed and can still speak")
+    let exported = refusal { () throws(MLSError) in
+      try membership.read { group throws(MLSError) in
+        _ = try group.exportSecret(label: "simulated", context: [1], length: 32)
+      }
+    }
+    try expect(
+      spoken == .state(.removed) && exported == .state(.removed) && !membership.isActive, "\(member.number) was removed and can still speak")
   }
 }

@@ -94,6 +94,7 @@ public final class History {
     }
     if !isDead { try settle() }
     if !isDead, chance(30) { try close() }
+    for member in members { count(member.membership) }
     report.histories = 1
     report.steps = step
     return report
@@ -178,13 +179,14 @@ public final class History {
     let founder = try newMember()
     let lifetime = lifetime(for: founder)
     let groupID = groupID
-    let group = try must("create") { () throws(MLSError) in
-      Membership(
-        try MLSGroup.create(groupID: groupID, client: founder.client, lifetime: lifetime, using: &keys))
-    }
+    let group: MLSGroup
+    do throws(MLSError) {
+      group = try MLSGroup.create(
+        groupID: groupID, client: founder.client, lifetime: lifetime, using: &keys)
+    } catch { throw failure("create: \(error)") }
     epochs = [EpochRecord(roster: [RosterEntry(leaf: LeafIndex(0), member: 0)])]
     note("suite \(suite.rawValue), up to \(targetSize) members")
-    try start(founder, group)
+    try start(founder, try store(group, of: founder))
   }
 
   func lifetime(for member: SimulatedMember) -> Lifetime {
@@ -214,7 +216,8 @@ public final class History {
     case 78..<82:
       actor.offlineUntil = step + (chance(15) ? pick(50...300) : pick(3...40))
       note("\(actor.number) is away until \(actor.offlineUntil)")
-    case 82..<88: try catchUp(actor)
+    case 82..<85: try catchUp(actor)
+    case 85..<88: try restart(actor)
     case 88..<91:
       let outside = members.filter { $0.state == .outside || $0.state == .removed }
       if let joiner = pick(from: outside), roster.count < targetSize { try joinExternally(joiner) }

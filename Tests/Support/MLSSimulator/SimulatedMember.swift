@@ -87,6 +87,8 @@ final class SimulatedMember {
   let clockSkew: UInt64
   var state = State.outside
   var membership: Membership?
+  /// What it keeps over restarts.
+  let disk: SimulatedDisk
   /// Counts its memberships.
   var life = 0
   var model: ReceiverModel
@@ -109,28 +111,10 @@ final class SimulatedMember {
   var read: Set<Int> = []
 
   init(number: Int, client: MLSClient, clockSkew: UInt64) {
+    disk = SimulatedDisk(seed: UInt64(number))
     self.number = number
     self.client = client
     self.clockSkew = clockSkew
     model = ReceiverModel(epoch: 0, configuration: client.configuration)
   }
-}
-
-/// A group and what keeps it.
-final class Membership {
-  private var group: MLSGroup
-
-  init(_ group: consuming MLSGroup) { self.group = group }
-
-  func read<Result, E: Error>(_ body: (borrowing MLSGroup) throws(E) -> Result) throws(E) -> Result {
-    try body(group)
-  }
-
-  func change<Result, E: Error>(_ body: (inout MLSGroup) throws(E) -> Result) throws(E) -> Result {
-    try body(&group)
-  }
-
-  var epoch: UInt64 { group.epochNumber }
-  var ownLeaf: LeafIndex { group.ownLeaf }
-  var isActive: Bool { group.isActive }
 }

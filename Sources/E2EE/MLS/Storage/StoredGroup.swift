@@ -7,14 +7,25 @@
 ///
 /// A message comes out of `update` only when the key it was made with is gone from storage, so that no key is used
 /// twice whenever the process ends.
+///
+/// A group has one user at a time. A second one, of the same storage, is noticed: its next transaction throws
+/// `conflict`, before anything it made gets out.
 public struct StoredGroup: ~Copyable, Sendable {
   /// The group, to read.
   public private(set) var group: MLSGroup
-  let storage: any MLSStorage
+  private let storage: any MLSStorage
+  private let names: RecordNames
+  private var revision: MLSRecord
+  private var revisionNumber: UInt64
 
-  private init(_ group: consuming MLSGroup, _ storage: any MLSStorage) {
+  private init(
+    _ group: consuming MLSGroup, _ storage: any MLSStorage, _ names: RecordNames, revision: RevisionRecord
+  ) {
     self.group = group
     self.storage = storage
+    self.names = names
+    self.revision = revision.record
+    revisionNumber = revision.revision
   }
 
   /// Stores a group that was created or joined.
@@ -26,7 +37,28 @@ public struct StoredGroup: ~Copyable, Sendable {
     _ group: consuming MLSGroup, in storage: any MLSStorage, replacing: Bool = false,
     also: (inout MLSTransaction) throws(MLSStorageError) -> Void = { (_) throws(MLSStorageError) in }
   ) throws(MLSStorageError) -> StoredGroup {
-    StoredGroup(group, storage)
+    let names = RecordNames(group: group.groupID)
+    let old = try storage.read(names.revision)
+    guard old == nil || replacing else { throw .groupExists }
+    // Goes on counting, so that somebody who still holds the old group cannot write over the new one.
+    let revision = RevisionRecord(try old.map { record throws(MLSStorageError) in
+      try RevisionRecord(record).revision + 1
+    } ?? 1)
+    var transaction = MLSTransaction()
+    transaction.expect(old, names.revision)
+    if old != nil { for prefix in names.all { transaction.eraseAll(under: prefix) } }
+    group.state.writeAll(group.client, names, into: &transaction)
+    transaction.write(revision.record, names.revision)
+    if let reference = group.keyPackageReference,
+      let record = try storage.read(.keyPackage(reference)),
+      try !KeyPackageBundle(stored: record).isLastResort
+    {
+      transaction.erase(.keyPackage(reference))
+    }
+    try also(&transaction)
+    try storage.apply(transaction)
+    group.state.markStored()
+    return StoredGroup(group, storage, names, revision: revision)
   }
 
   /// The stored group; nil when there is none.
@@ -34,11 +66,21 @@ public struct StoredGroup: ~Copyable, Sendable {
   /// Throws `newerSchema`, `corrupted`, `inconsistent`, `wrongClient`.
   public static func load(
     _ groupID: [UInt8], client: MLSClient, from storage: any MLSStorage
-  ) throws(MLSStorageError) -> StoredGroup? { nil }
+  ) throws(MLSStorageError) -> StoredGroup? {
+    let names = RecordNames(group: groupID)
+    guard let state = try GroupState(names, client: client, from: storage) else { return nil }
+    guard let revision = try storage.read(names.revision) else { throw .inconsistent }
+    return StoredGroup(
+      MLSGroup(client: client, state: state), storage, names, revision: try RevisionRecord(revision))
+  }
+
+  /// How many transactions the group has seen. It never falls; one that did is an old copy, whose keys were used.
+  public var transactionCount: UInt64 { revisionNumber }
 
   /// Runs an operation and stores what it changed; when anything throws, the group is as before in memory and on disk.
   ///
   /// `also` gets the result and adds the application's own records to the same transaction.
+  @discardableResult
   public mutating func update<Result>(
     _ body: (inout MLSGroup) throws(MLSError) -> Result,
     also: (Result, inout MLSTransaction) throws(MLSStorageError) -> Void = {
@@ -46,14 +88,42 @@ public struct StoredGroup: ~Copyable, Sendable {
     }
   ) throws(StoredGroupError) -> Result {
     let before = group.state
-    do throws(MLSError) { return try body(&group) } catch {
+    let result: Result
+    do throws(MLSError) { result = try body(&group) } catch {
       group.state = before
       throw .mls(error)
     }
+    do throws(MLSStorageError) {
+      var transaction = MLSTransaction()
+      group.state.writeChanges(since: before, group.client, names, into: &transaction)
+      try also(result, &transaction)
+      if !transaction.isEmpty { try apply(&transaction) }
+    } catch {
+      group.state = before
+      throw .storage(error)
+    }
+    group.state.markStored()
+    return result
   }
 
-  /// Erases all records of the group; `also` adds records of the application.
+  private mutating func apply(_ transaction: inout MLSTransaction) throws(MLSStorageError) {
+    let next = RevisionRecord(revisionNumber + 1)
+    let record = next.record
+    transaction.expect(revision, names.revision)
+    transaction.write(record, names.revision)
+    try storage.apply(transaction)
+    revision = record
+    revisionNumber = next.revision
+  }
+
+  /// Erases all of the engine's records of the group; `also` may erase those of the application.
   public consuming func delete(
     also: (inout MLSTransaction) throws(MLSStorageError) -> Void = { (_) throws(MLSStorageError) in }
-  ) throws(MLSStorageError) {}
+  ) throws(MLSStorageError) {
+    var transaction = MLSTransaction()
+    transaction.expect(revision, names.revision)
+    for prefix in names.all { transaction.eraseAll(under: prefix) }
+    try also(&transaction)
+    try storage.apply(transaction)
+  }
 }
