@@ -70,7 +70,9 @@ extension History {
         if let added { return (try group.proposeAdd(added, using: &keys), "an add") }
         switch kind {
         case 3, 4:
-          if let victim, isLarge { return (try group.proposeRemove(victim, using: &keys), "to remove \(victim.value)") }
+          if let victim, isLarge {
+            return (try group.proposeRemove(victim, using: &keys), "to remove \(victim.value)")
+          }
         case 5:
           if victim != nil, isLarge {
             return (try group.proposeRemove(leaf, using: &keys), "its own removal")

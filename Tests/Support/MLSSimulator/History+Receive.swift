@@ -124,7 +124,8 @@ extension History {
     try expect(
       matches,
       "\(member.number) in epoch \(member.model.epoch) gets message \(message.number) of epoch "
-        + "\(message.epoch), generation \(message.generation): expected \(prediction), got \(describe(result))")
+        + "\(message.epoch), generation \(message.generation): expected \(prediction), got \(describe(result))"
+    )
   }
 
   // MARK: Proposals
@@ -219,10 +220,10 @@ extension History {
     let list = preSharedKeys
     try must("registering keys") { () throws(MLSError) in
       try member.membership?.change { group in
-      for item in list {
-        group.register(PreSharedKey(id: item.id, key: SymmetricKey(copying: item.key)))
+        for item in list {
+          group.register(PreSharedKey(id: item.id, key: SymmetricKey(copying: item.key)))
+        }
       }
-    }
     }
   }
 
@@ -361,6 +362,7 @@ extension History {
       }
     }
     try expect(
-      spoken == .state(.removed) && exported == .state(.removed) && !membership.isActive, "\(member.number) was removed and can still speak")
+      spoken == .state(.removed) && exported == .state(.removed) && !membership.isActive,
+      "\(member.number) was removed and can still speak")
   }
 }

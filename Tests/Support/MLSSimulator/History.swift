@@ -208,7 +208,9 @@ public final class History {
       // Several at once: all but one lose.
       var committers = [actor]
       if chance(35) {
-        for other in shuffled(present.filter { $0 !== actor }).prefix(pick(1...3)) { committers.append(other) }
+        for other in shuffled(present.filter { $0 !== actor }).prefix(pick(1...3)) {
+          committers.append(other)
+        }
       }
       for committer in committers where committer.pending == nil { _ = try makeCommit(committer) }
       for committer in shuffled(committers) where committer.pending != nil { try send(committer) }
