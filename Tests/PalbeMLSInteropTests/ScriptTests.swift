@@ -97,8 +97,11 @@ struct ScriptTests {
     let echo = try ask(here, "process", ["group": "a", "message": try value(commit, "commit")])
     #expect(echo["kind"] == "own")
 
-    // A cleared commit, then an update.
+    // A cleared commit, also after a restart of the group; then an update.
     _ = try ask(there, "update", ["group": "b", "merge": false])
+    agree(try ask(there, "save", ["group": "b"]), processed)
+    let loaded = try ask(there, "load", ["client": "bob", "group_id": "0102", "group": "b"])
+    agree(loaded, processed)
     let cleared = try ask(there, "clear_pending", ["group": "b"])
     agree(cleared, processed)
     let update = try ask(there, "update", ["group": "b"])
@@ -166,8 +169,8 @@ struct BadLineTests {
       #expect(answer["ok"] == false && answer["kind"] == "badRequest", "\(line)")
     }
     #expect(try peer.refusal("nothing") == "unknownMethod")
-    #expect(try peer.refusal("save", ["group": "g"]) == "notSupported")
-    #expect(try peer.refusal("load", ["client": "a", "group_id": "00", "group": "g"]) == "notSupported")
+    #expect(try peer.refusal("save", ["group": "g"]) == "unknownName")
+    #expect(try peer.refusal("load", ["client": "a", "group_id": "00", "group": "g"]) == "unknownName")
     #expect(try peer.refusal("create_client") == "badParameter")
     #expect(try peer.refusal("create_client", ["client": "a", "suite": 9]) == "unsupportedSuite")
     #expect(try peer.refusal("create_client", ["client": "a", "suite": -1]) == "badParameter")
@@ -178,6 +181,8 @@ struct BadLineTests {
     try peer.ask("create_group", ["client": "a", "group": "g"])
     #expect(try peer.refusal("create_group", ["client": "a", "group": "g"]) == "badParameter")
     #expect(try peer.refusal("epoch", ["group": "h"]) == "unknownName")
+    #expect(try peer.refusal("load", ["client": "a", "group_id": "00", "group": "h"]) == "unknownName")
+    #expect(try peer.refusal("load", ["client": "a", "group_id": "00", "group": "g"]) == "badParameter")
     #expect(try peer.refusal("process", ["group": "g", "message": "0001"]) == "malformed")
     #expect(try peer.refusal("add", ["group": "g", "key_packages": ["00"]]) == "malformed")
     #expect(try peer.refusal("add", ["group": "g", "key_packages": "00"]) == "badParameter")

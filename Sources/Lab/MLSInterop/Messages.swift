@@ -6,9 +6,11 @@ import PalbeUnits
 extension InteropSession {
   func encrypt(_ parameters: Parameters) throws -> [String: JSON] {
     let member = try group(parameters)
-    let message = try member.group.encrypt(
-      try parameters.bytes("plaintext"), authenticatedData: try parameters.optionalBytes("aad") ?? [],
-      using: &random)
+    let plaintext = try parameters.bytes("plaintext")
+    let data = try parameters.optionalBytes("aad") ?? []
+    let message = try member.update { group throws(MLSError) in
+      try group.encrypt(plaintext, authenticatedData: data, using: &random)
+    }
     return ["message": .hex(message.encoded()), "context": member.context]
   }
 
@@ -19,7 +21,8 @@ extension InteropSession {
     guard case .privateMessage(let content) = message, content.contentType == .application else {
       throw InteropError("badParameter", "message is no application message")
     }
-    guard case .application(let data) = try member.group.process(message, at: now) else {
+    let processed = try member.process(bytes, at: now)
+    guard case .application(let data) = processed else {
       throw InteropError("own", "the message is our own")
     }
     member.remember(bytes)
@@ -33,10 +36,10 @@ extension InteropSession {
     let member = try group(parameters)
     let bytes = try parameters.bytes("message")
     let processed: ProcessedMessage
-    do throws(MLSError) {
-      processed = try member.group.process(bytes, at: now)
+    do throws(StoredGroupError) {
+      processed = try member.process(bytes, at: now)
     } catch {
-      guard member.hasSeen(bytes) else { throw error }
+      guard case .mls = error, member.hasSeen(bytes) else { throw error }
       return ["kind": .string("duplicate"), "sender": .null, "context": member.context]
     }
     member.remember(bytes)
