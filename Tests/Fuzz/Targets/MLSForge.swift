@@ -239,8 +239,9 @@ struct Forge {
     var plaintext = MessageKeys.SenderData(leaf: leaf, generation: generation, reuseGuard: reuseGuard)
       .encoded()
     if choices.below(10) == 0 { plaintext = choices.change(plaintext) }
-    return (try? crypto.seal(
-      plaintext, key: key.key, nonce: [UInt8](key.nonce.span), authenticating: message.senderAAD)) ?? []
+    return
+      (try? crypto.seal(
+        plaintext, key: key.key, nonce: [UInt8](key.nonce.span), authenticating: message.senderAAD)) ?? []
   }
 }
 

@@ -41,14 +41,17 @@ extension FuzzTarget {
     var group = forge.world.honest.copy()
     group.clearPendingProposals()
     let keyPackage = forge.keyPackage()
-    guard case .keyPackage(let received)? = try? MLSMessage(
-      decoding: MLSMessage.keyPackage(keyPackage).encoded())
+    guard
+      case .keyPackage(let received)? = try? MLSMessage(
+        decoding: MLSMessage.keyPackage(keyPackage).encoded())
     else { return }
     let before = Standing(group)
     guard
       let bundle = try? group.add(
         [received], path: forge.choices.flag(), at: MLSWorld.now, using: &forge.random)
-    else { return demand(before == Standing(group) && !group.hasPendingCommit, "a refused add left something") }
+    else {
+      return demand(before == Standing(group) && !group.hasPendingCommit, "a refused add left something")
+    }
     var victim = forge.world.victim.copy()
     guard case .commit? = try? victim.process(bundle.commit.encoded(), at: MLSWorld.now) else {
       fatalError("a commit that its sender found right was refused")

@@ -23,7 +23,8 @@ extension FuzzTarget {
         case .removed:
           demand(!victim.isActive, "removed, and still active")
           return
-        case .application, .proposal, .own: demand(before == Standing(victim), "a message that is no commit changed the epoch")
+        case .application, .proposal, .own:
+          demand(before == Standing(victim), "a message that is no commit changed the epoch")
         }
       } catch {
         demand(before == Standing(victim), "a refused message changed the group")
@@ -141,7 +142,9 @@ extension Forge {
     let isGenuine = choices.below(4) == 0
     mallory.clearPendingCommit()
     if isGenuine { return MLSMessage.publicMessage(genuine).encoded() }
-    for _ in 0..<1 + choices.below(2) { change(&commit, staged.epoch.tree, LeafIndex(1), staged.epoch.context) }
+    for _ in 0..<1 + choices.below(2) {
+      change(&commit, staged.epoch.tree, LeafIndex(1), staged.epoch.context)
+    }
     var content = genuine.content
     content.content = .commit(commit)
     let tag =

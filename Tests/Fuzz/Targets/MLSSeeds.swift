@@ -19,7 +19,9 @@ public enum MLSSeeds {
     }
     let world = MLSWorld.shared
     seeds.append(("mls-tree", "genuine", [0] + world.mallory.ratchetTree.encoded()))
-    for first in UInt8(1)..<4 { seeds.append(("mls-tree", "changes-\(first)", [1, first] + random.bytes(40))) }
+    for first in UInt8(1)..<4 {
+      seeds.append(("mls-tree", "changes-\(first)", [1, first] + random.bytes(40)))
+    }
     var mallory = world.mallory.copy()
     let messages: [(String, MLSMessage?)] = [
       ("key-package", world.outsidersBundle.message),

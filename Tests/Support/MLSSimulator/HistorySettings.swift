@@ -105,6 +105,14 @@ public struct SimulationFailure: Error, CustomStringConvertible {
   /// The last events before it, the youngest last.
   public let events: [String]
 
+  /// All parts.
+  public init(settings: HistorySettings, step: Int, reason: String, events: [String]) {
+    self.settings = settings
+    self.step = step
+    self.reason = reason
+    self.events = events
+  }
+
   public var description: String {
     "seed \(settings.seed), step \(step): \(reason)\n"
       + events.map { "  " + $0 }.joined(separator: "\n")
