@@ -145,6 +145,13 @@ let targets: [Target] = [
   .target(
     name: "PalbeNetSim", dependencies: [.target(name: "PalbeUnits")], path: "Tests/Support/NetSim",
     swiftSettings: strict),
+  .target(
+    name: "PalbeMLSSimulator",
+    dependencies: (base + ["PalbeCrypto", "PalbeMLS", "PalbeMLSMessages"]).map { .target(name: $0) },
+    path: "Tests/Support/MLSSimulator", swiftSettings: strict),
+  tool(
+    "mls-simulator", "PalbeMLSSimulator", path: "Tests/Support/mls-simulator",
+    extra: ["PalbeUnits", "PalbeCommandLine", "PalbeMLSMessages"]),
 
   tests("PalbeUnits", ["PalbeTestKit"]),
   tests("PalbeWire", ["PalbeUnits", "PalbeTestKit"]),
@@ -165,6 +172,7 @@ let targets: [Target] = [
   tests(
     "PalbeMLSInterop",
     base + ["PalbeMLS", "PalbeMLSMessages", "PalbeSQLStore", "PalbeTestKit", "mls-interop"]),
+  tests("PalbeMLSSimulator", ["PalbeMLSMessages"]),
   tests(
     "PalbeFrameEncryption", base + ["PalbeCrypto", "PalbeTestKit", "CPalbeMallocCounter"], exclude: ["Golden"]
   ),

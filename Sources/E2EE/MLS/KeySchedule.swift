@@ -129,6 +129,17 @@ struct KeySchedule: Sendable {
   }
 }
 
+extension GroupContext {
+  /// The next epoch's context as far as it is known before a commit is applied. The number comes from whoever made
+  /// the GroupInfo, so it may be the largest.
+  func following() throws(MLSError) -> GroupContext {
+    guard epoch < UInt64.max else { throw .commit(.epochsExhausted) }
+    var next = self
+    next.epoch += 1
+    return next
+  }
+}
+
 /// One AEAD key and its nonce.
 struct MessageKey: Sendable {
   let key: Secret

@@ -1,4 +1,5 @@
 import PalbeMLSMessages
+import PalbeWire
 
 /// The rules of RFC 9420 §7.3 for one leaf of a group.
 struct LeafValidation {
@@ -15,7 +16,11 @@ struct LeafValidation {
     self.policy = policy
     self.groupID = groupID
     self.extensions = extensions
-    do { required = try extensions.requiredCapabilities() } catch { throw .malformed(error) }
+    do throws(WireError) {
+      required = try extensions.requiredCapabilities()
+      // Read with each commit later: a group in which it is not a list could never change.
+      _ = try extensions.externalSenders()
+    } catch { throw .malformed(error) }
   }
 
   /// What the leaf says about itself; `leafIndex` counts for the signature except in a key package. `role` is what

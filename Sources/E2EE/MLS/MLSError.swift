@@ -226,6 +226,8 @@ public enum CommitError: Error, Equatable, Sendable {
   case ownCommitNotPending
   /// V604: The new epoch's authenticator is the old one's.
   case epochDidNotChange
+  /// V605: No epoch can follow this one: its number is the largest.
+  case epochsExhausted
 }
 
 /// Rules for joining, RFC 9420 §12.4.3.1 and §12.4.3.2.

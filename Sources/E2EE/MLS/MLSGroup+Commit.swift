@@ -62,8 +62,7 @@ extension MLSGroup {
     let sent = waiting.map(\.sent) + ours
     var applied = try apply(sent, continuing, at: unixTime)
 
-    var next = epoch.context
-    next.epoch += 1
+    var next = try epoch.context.following()
     next.extensions = applied.extensions
     var created: TreeKEM.Created?
     let declared = client.configuration.applicationProposals

@@ -89,8 +89,7 @@ extension MLSGroup {
 
     let (leaf, _) = try client.makeLeaf(source: .update, using: &random)
     let own = try tree.add(leaf)
-    var next = groupInfo.context
-    next.epoch += 1
+    var next = try groupInfo.context.following()
     let created = try TreeKEM.create(
       in: &tree, at: own,
       TreeKEM.LeafTemplate(leaf: leaf, signatureKey: client.signatureKey, groupID: next.groupID),

@@ -41,8 +41,7 @@ extension MLSGroup {
     }
     let committer = try placeCommitter(sender, commit, in: &applied)
 
-    var next = epoch.context
-    next.epoch += 1
+    var next = try epoch.context.following()
     next.extensions = applied.extensions
     let steps = try mergePath(commit.path, by: sender, from: committer, into: &applied, &next)
     if applied.removed.contains(ownLeaf) {

@@ -151,6 +151,7 @@ extension CommitError {
     case .invalidConfirmationTag: "V602"
     case .ownCommitNotPending: "V603"
     case .epochDidNotChange: "V604"
+    case .epochsExhausted: "V605"
     }
   }
 }
