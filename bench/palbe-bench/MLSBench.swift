@@ -265,7 +265,9 @@ struct MLSBench {
     let bytes = encrypt(&unused).count
     row(.encrypt, count, tree, bytes: bytes, floor: RawWork(signatures: [signedBytes])) {
       var sample = Sample()
-      _ = encrypt(&sample)
+      let message = encrypt(&sample)
+      // A receiver that follows keeps no keys of messages that it missed.
+      must { _ = try receiver.group.process(message, at: noon) }
       return sample
     }
     row(.decrypt, count, tree, bytes: bytes, floor: RawWork(verifications: [(signedBytes, 1)])) {

@@ -1,4 +1,6 @@
+import PalbeCrypto
 import PalbeMLSMessages
+import PalbeWire
 
 /// Counts of what the nodes of a tree use and support, kept while nodes change.
 struct MemberIndex: Sendable {
@@ -64,11 +66,24 @@ struct MemberIndex: Sendable {
 
 /// How often each key is there, in many small dictionaries: copies share those that neither changed.
 struct KeyCounts: Sendable {
+  /// A key of 32 bytes, or the SHA-256 of another: plain words, which a dictionary copies without counting references.
   private struct Key: Hashable {
-    let bytes: [UInt8]
+    private let words: [4 of UInt64]
+
+    init(_ bytes: [UInt8]) {
+      let bytes = bytes.count == 32 ? bytes : SHA256.hash(bytes.span)
+      words = [4 of UInt64] { word in
+        bytes[8 * word..<8 * word + 8].reduce(0) { $0 << 8 | UInt64($1) }
+      }
+    }
+
+    static func == (left: Key, right: Key) -> Bool {
+      left.words[0] == right.words[0] && left.words[1] == right.words[1] && left.words[2] == right.words[2]
+        && left.words[3] == right.words[3]
+    }
 
     func hash(into hasher: inout Hasher) {
-      unsafe bytes.withUnsafeBytes { unsafe hasher.combine(bytes: $0) }
+      for index in words.indices { hasher.combine(words[index]) }
     }
   }
 
@@ -80,13 +95,13 @@ struct KeyCounts: Sendable {
   private func shard(of key: Key) -> Int { key.hashValue & (shards.count - 1) }
 
   /// How often a key is there.
-  subscript(key: [UInt8]) -> Int {
-    let key = Key(bytes: key)
+  subscript(bytes: [UInt8]) -> Int {
+    let key = Key(bytes)
     return shards[shard(of: key)][key, default: 0]
   }
 
   mutating func add(_ change: Int, to bytes: [UInt8]) {
-    let key = Key(bytes: bytes)
+    let key = Key(bytes)
     let shard = shard(of: key)
     let before = shards[shard][key, default: 0]
     let after = before + change

@@ -14,26 +14,6 @@ struct RatchetTree: Sendable {
   private var parents: SharedInnerNodes<ParentSlot>
   private(set) var index = MemberIndex()
 
-  /// A leaf in a box: a block of leaves is copied without touching what they hold.
-  private final class Leaf: Sendable {
-    let node: LeafNode
-    init(_ node: LeafNode) { self.node = node }
-  }
-
-  private struct LeafSlot: Sendable {
-    var leaf: Leaf?
-    /// Empty where it must be computed again.
-    var hash: [UInt8] = []
-  }
-
-  private struct ParentSlot: Sendable {
-    var node: ParentNode?
-    /// Empty where it must be computed again.
-    var hash: [UInt8] = []
-    /// Leaves below that have a member.
-    var memberCount: UInt32 = 0
-  }
-
   /// A tree of one member.
   init(_ leaf: LeafNode, crypto: SuiteCrypto) {
     self.crypto = crypto
@@ -59,7 +39,7 @@ struct RatchetTree: Sendable {
       case nil: break
       case .leaf(let leaf):
         guard position & 1 == 0 else { throw .tree(.wrongNodeType(index: position)) }
-        leaves[position / 2].leaf = Leaf(leaf)
+        leaves[position / 2].leaf = BoxedLeaf(leaf)
         index.insert(leaf)
       case .parent(let parent):
         guard position & 1 == 1 else { throw .tree(.wrongNodeType(index: position)) }
@@ -101,13 +81,13 @@ struct RatchetTree: Sendable {
 
   func isBlank(_ node: NodeIndex) -> Bool {
     let place = Int(node.value / 2)
-    guard node.isLeaf else { return parents[place].node == nil }
+    guard node.isLeaf else { return parents[place].isBlank }
     return place >= size.leafCount || leaves[place].leaf == nil
   }
 
   func encryptionKey(_ node: NodeIndex) -> [UInt8]? {
     if let leaf = node.leaf { return self[leaf]?.encryptionKey }
-    return parent(node)?.encryptionKey
+    return parents[Int(node.value / 2)].encryptionKey
   }
 
   /// Leaves with a member, ascending.
@@ -125,9 +105,8 @@ struct RatchetTree: Sendable {
   private func appendResolution(_ node: NodeIndex, to result: inout [NodeIndex]) {
     if !isBlank(node) {
       result.append(node)
-      if !node.isLeaf, let unmerged = parent(node)?.unmergedLeaves {
-        result.append(contentsOf: unmerged.map(NodeIndex.init))
-      }
+      guard !node.isLeaf else { return }
+      for leaf in parents[Int(node.value / 2)].unmergedLeaves { result.append(NodeIndex(leaf)) }
     } else if let left = node.left, let right = node.right {
       appendResolution(left, to: &result)
       appendResolution(right, to: &result)
@@ -168,10 +147,10 @@ struct RatchetTree: Sendable {
     case (nil, let node?): index.insert(node)
     case (nil, nil): break
     }
-    leaves[place] = LeafSlot(leaf: node.map(Leaf.init))
+    leaves[place] = LeafSlot(leaf: node.map(BoxedLeaf.init))
     for above in size.directPath(of: leaf) {
       let place = Int(above.value / 2)
-      if !parents[place].hash.isEmpty { parents[place].hash = [] }
+      if !parents[place].hash.isEmpty { parents[place].hash.clear() }
       if old == nil, node != nil { parents[place].memberCount += 1 }
       if old != nil, node == nil { parents[place].memberCount -= 1 }
     }
@@ -183,7 +162,7 @@ struct RatchetTree: Sendable {
     if let old = parents[place].node { index.remove(old) } else if parent == nil { return }
     if let parent { index.insert(parent) }
     parents[place].node = parent
-    parents[place].hash = []
+    parents[place].hash.clear()
   }
 
   /// Blanks the nodes above a leaf.
@@ -203,9 +182,7 @@ struct RatchetTree: Sendable {
     }
     let leaf = firstFree()
     for above in size.directPath(of: leaf) {
-      let place = Int(above.value / 2)
-      guard let position = parents[place].node?.unmergedLeaves.insertionPlace(of: leaf) else { continue }
-      parents[place].node?.unmergedLeaves.insert(leaf, at: position)
+      parents[Int(above.value / 2)].addUnmerged(leaf)
     }
     set(leaf, node)
     return leaf
@@ -249,17 +226,16 @@ struct RatchetTree: Sendable {
   mutating func hash(_ node: NodeIndex) -> [UInt8] {
     let place = Int(node.value / 2)
     guard let left = node.left, let right = node.right else {
-      if leaves[place].hash.isEmpty {
-        leaves[place].hash = TreeHash.leaf(
-          LeafIndex(UInt32(place)), leaves[place].leaf?.node, crypto: crypto)
-      }
-      return leaves[place].hash
+      if let known = leaves[place].hash.value { return known }
+      let hash = TreeHash.leaf(LeafIndex(UInt32(place)), leaves[place].leaf?.node, crypto: crypto)
+      leaves[place].hash.set(hash)
+      return hash
     }
-    if parents[place].hash.isEmpty {
-      parents[place].hash = TreeHash.parent(
-        parents[place].node, left: hash(left), right: hash(right), crypto: crypto)
-    }
-    return parents[place].hash
+    if let known = parents[place].hash.value { return known }
+    let hash = TreeHash.parent(
+      parents[place].node, left: hash(left), right: hash(right), crypto: crypto)
+    parents[place].hash.set(hash)
+    return hash
   }
 
   /// Hash of a subtree as if `unmerged` (ascending) had not been added yet, RFC 9420 §7.9.

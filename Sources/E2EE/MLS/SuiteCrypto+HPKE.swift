@@ -30,7 +30,7 @@ extension SuiteCrypto {
 
   private func encryptContext(_ label: String, _ context: [UInt8]) -> [UInt8] {
     var info = ByteWriter(capacity: context.count + 48)
-    info.opaque(utf8: "MLS 1.0 " + label)
+    info.label(label)
     info.opaque(context)
     return info.bytes
   }
