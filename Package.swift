@@ -136,7 +136,10 @@ let targets: [Target] = [
   tool("palbe-call", "PalbeCallLab", extra: base + ["PalbeCommandLine", "PalbeEventLoop"]),
   tool(
     "palbe-bench", "PalbeFrameEncryption", path: "bench/palbe-bench",
-    extra: base + ["PalbeCommandLine", "PalbeCrypto", "CPalbeOpenSSL", "CPalbeMallocCounter"]),
+    extra: base + [
+      "PalbeCommandLine", "PalbeCrypto", "PalbeMLS", "PalbeMLSMessages", "CPalbeOpenSSL",
+      "CPalbeMallocCounter",
+    ]),
 
   // Test support
   .target(

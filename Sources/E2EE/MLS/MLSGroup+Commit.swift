@@ -239,6 +239,7 @@ extension MLSGroup {
       groupInfo.encoded(), key: key.key, nonce: [UInt8](key.nonce.span), authenticating: [])
 
     let path = next.tree.size.directPath(of: ownLeaf)
+    let encryption = crypto.encryption(label: "Welcome", context: encryptedGroupInfo)
     var secrets: [EncryptedGroupSecrets] = []
     for (leaf, keyPackage) in applied.added {
       let ancestor = path.first { $0.isAncestor(of: leaf) }
@@ -250,7 +251,7 @@ extension MLSGroup {
         EncryptedGroupSecrets(
           newMember: crypto.reference(to: keyPackage),
           encryptedGroupSecrets: try crypto.encrypt(
-            plaintext, to: keyPackage.initKey, label: "Welcome", context: encryptedGroupInfo, using: &random))
+            plaintext, to: keyPackage.initKey, encryption, using: &random))
       )
     }
     return Welcome(

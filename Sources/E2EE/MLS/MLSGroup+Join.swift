@@ -135,8 +135,8 @@ extension MLSGroup {
     let plaintext: Secret
     do {
       plaintext = try crypto.decrypt(
-        entry.encryptedGroupSecrets, privateKey: bundle.initKey, label: "Welcome",
-        context: welcome.encryptedGroupInfo)
+        entry.encryptedGroupSecrets, privateKey: bundle.initKey,
+        publicKey: bundle.keyPackage.initKey, label: "Welcome", context: welcome.encryptedGroupInfo)
     } catch { throw .welcome(.decryptionFailed) }
     do { return try GroupSecrets(decoding: plaintext) } catch { throw .malformed(error) }
   }
