@@ -68,8 +68,8 @@ struct Everything: ProtobufMessage {
     try f.field(14, "colours", &colours)
     try f.field(15, "attributes", &attributes)
     try f.field(16, "handles", &handles)
-    try f.oneof(17, "number", &choice, Choice.number, \.number)
-    try f.oneof(18, "leaf_choice", &choice, Choice.leaf, \.leaf)
+    try f.oneof(17, "number", &choice, Choice.number) { $0?.number }
+    try f.oneof(18, "leaf_choice", &choice, Choice.leaf) { $0?.leaf }
   }
 
   static let full = Everything.with {

@@ -22,11 +22,13 @@ extension ProtobufFields {
 
   // MARK: Writing
 
+  @usableFromInline
   mutating func put(_ number: UInt32, _ value: some ProtobufScalar) {
     writer.tag(number, type(of: value).wireType)
     value.write(to: &writer)
   }
 
+  @usableFromInline
   mutating func put(_ number: UInt32, _ value: some ProtobufMessage) {
     writer.tag(number, .lengthDelimited)
     let start = writer.bytes.count
@@ -34,6 +36,7 @@ extension ProtobufFields {
     writer.closeContent(from: start)
   }
 
+  @usableFromInline
   mutating func putRepeated<Value: ProtobufScalar>(_ number: UInt32, _ values: [Value]) {
     if Value.wireType == .lengthDelimited {
       for value in values { put(number, value) }
@@ -45,16 +48,33 @@ extension ProtobufFields {
     }
   }
 
+  @usableFromInline
+  mutating func putMap<Key: ProtobufMapKey>(_ number: UInt32, _ map: [Key: some ProtobufScalar]) {
+    for (key, value) in map.sorted(by: { $0.key < $1.key }) {
+      put(number, ScalarEntry(key: key, value: value))
+    }
+  }
+
+  @usableFromInline
+  mutating func putMap<Key: ProtobufMapKey>(_ number: UInt32, _ map: [Key: some ProtobufMessage]) {
+    for (key, value) in map.sorted(by: { $0.key < $1.key }) {
+      put(number, MessageEntry(key: key, value: value))
+    }
+  }
+
   // MARK: Reading
 
   /// Whether the field `number` is next in the input.
+  @inlinable
   func isNext(_ number: UInt32) -> Bool { number == decoding && !isTaken }
 
+  @usableFromInline
   mutating func take<Value: ProtobufScalar>() throws(ProtobufError) -> Value {
     try expect(Value.wireType)
     return try Value(reading: &reader, field: decoding)
   }
 
+  @usableFromInline
   mutating func take<Value: ProtobufMessage>(mergingInto start: Value) throws(ProtobufError) -> Value {
     try expect(.lengthDelimited)
     guard depth < limits.depth else { throw .tooDeep(limit: limits.depth) }
@@ -68,6 +88,7 @@ extension ProtobufFields {
     return value
   }
 
+  @usableFromInline
   mutating func takeRepeated<Value: ProtobufScalar>(_ values: inout [Value]) throws(ProtobufError) {
     if Value.wireType == wire {
       values.append(try take())
@@ -76,6 +97,22 @@ extension ProtobufFields {
     try expect(.lengthDelimited)
     var packed = ProtobufReader(try reader.content())
     while !packed.isAtEnd { values.append(try Value(reading: &packed, field: decoding)) }
+  }
+
+  @usableFromInline
+  mutating func takeMap<Key: ProtobufMapKey, Value: ProtobufScalar>(_ map: inout [Key: Value])
+    throws(ProtobufError)
+  {
+    let entry = try take(mergingInto: ScalarEntry<Key, Value>())
+    map[entry.key] = entry.value
+  }
+
+  @usableFromInline
+  mutating func takeMap<Key: ProtobufMapKey, Value: ProtobufMessage>(_ map: inout [Key: Value])
+    throws(ProtobufError)
+  {
+    let entry = try take(mergingInto: MessageEntry<Key, Value>())
+    map[entry.key] = entry.value
   }
 
   private mutating func expect(_ expected: ProtobufWireType) throws(ProtobufError) {
@@ -92,7 +129,7 @@ struct ScalarEntry<Key: ProtobufMapKey, Value: ProtobufScalar>: ProtobufMessage 
   init(key: Key, value: Value) { (self.key, self.value) = (key, value) }
   mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
     // Not `field`, which leaves out what is zero.
-    if case .write = f.pass {
+    if f.pass == .write {
       f.put(1, key)
       f.put(2, value)
     }
@@ -108,7 +145,7 @@ struct MessageEntry<Key: ProtobufMapKey, Value: ProtobufMessage>: ProtobufMessag
   init() {}
   init(key: Key, value: Value) { (self.key, self.value) = (key, value) }
   mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-    if case .write = f.pass {
+    if f.pass == .write {
       f.put(1, key)
       f.put(2, value)
     }

@@ -33,7 +33,7 @@ final class ProtobufJSONSource {
     seen = []
     while let next = try parse({ reader throws(JSONError) in try reader.nextKey() }) {
       (key, isTaken) = (next, false)
-      var fields = ProtobufFields(.readJSON(self))
+      var fields = ProtobufFields(self)
       try message.fields(&fields)
       if !isTaken { try parse { reader throws(JSONError) in try reader.skipValue() } }
     }

@@ -18,7 +18,7 @@ final class ProtobufJSONText {
       return
     }
     writer.beginObject()
-    var fields = ProtobufFields(.writeJSON(self))
+    var fields = ProtobufFields(self)
     fields.encodeAll(of: message)
     writer.endObject()
   }

@@ -15,10 +15,10 @@ import PalbeWire
 /// Fields with their proto3 zero value are not written. Fields that are not named are skipped, or kept where
 /// the message ends with `f.unknown(&unknownFields)`.
 ///
-/// A oneof is an enumeration with a payload for each case; every case is a line, with the key path of a property
-/// that is nil for the other cases:
+/// A oneof is an enumeration with a payload for each case; every case is a line, with a property that is nil for
+/// the other cases:
 ///
-///     try f.oneof(2, "error", &value, Value.error, \.error)
+///     try f.oneof(2, "error", &value, Value.error) { $0?.error }
 public protocol ProtobufMessage: Equatable, Sendable {
   /// Every field absent.
   init()

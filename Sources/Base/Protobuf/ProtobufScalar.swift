@@ -20,7 +20,7 @@ public protocol ProtobufScalar: Equatable, Sendable {
 
 extension ProtobufScalar {
   /// Whether the value is what an absent field means.
-  public var isAbsent: Bool { self == .absent }
+  @inlinable public var isAbsent: Bool { self == .absent }
 }
 
 /// What can be the key of a map.
@@ -53,7 +53,7 @@ extension ProtobufEnum {
   /// The layout on the wire.
   public static var wireType: ProtobufWireType { .varint }
   /// The enumeration's first name.
-  public static var absent: Self { Self(rawValue: 0) }
+  @inlinable public static var absent: Self { Self(rawValue: 0) }
   /// Reads the number.
   public init(reading reader: inout ProtobufReader, field: UInt32) throws(ProtobufError) {
     self.init(rawValue: Int32(truncatingIfNeeded: try reader.varint()))
@@ -66,7 +66,7 @@ extension ProtobufScalar where Self: FixedWidthInteger {
   /// The layout on the wire.
   public static var wireType: ProtobufWireType { .varint }
   /// Zero.
-  public static var absent: Self { 0 }
+  @inlinable public static var absent: Self { 0 }
   /// Reads a varint; bits above the type's width are dropped, as the format defines.
   public init(reading reader: inout ProtobufReader, field: UInt32) throws(ProtobufError) {
     self.init(truncatingIfNeeded: try reader.varint())
@@ -84,7 +84,7 @@ extension Bool: ProtobufScalar {
   /// The layout on the wire.
   public static var wireType: ProtobufWireType { .varint }
   /// False.
-  public static var absent: Bool { false }
+  @inlinable public static var absent: Bool { false }
   /// Reads a varint; every number but zero is true.
   public init(reading reader: inout ProtobufReader, field: UInt32) throws(ProtobufError) {
     self = try reader.varint() != 0
@@ -97,13 +97,13 @@ extension Float: ProtobufScalar {
   /// The layout on the wire.
   public static var wireType: ProtobufWireType { .fixed32 }
   /// Zero.
-  public static var absent: Float { 0 }
+  @inlinable public static var absent: Float { 0 }
   /// Reads IEEE 754 bits.
   public init(reading reader: inout ProtobufReader, field: UInt32) throws(ProtobufError) {
     self.init(bitPattern: try reader.fixed32())
   }
   /// Minus zero is not absent.
-  public var isAbsent: Bool { bitPattern == 0 }
+  @inlinable public var isAbsent: Bool { bitPattern == 0 }
   /// Writes IEEE 754 bits.
   public func write(to writer: inout ProtobufWriter) { writer.fixed32(bitPattern) }
 }
@@ -112,7 +112,7 @@ extension String: ProtobufMapKey {
   /// The layout on the wire.
   public static var wireType: ProtobufWireType { .lengthDelimited }
   /// The empty text.
-  public static var absent: String { "" }
+  @inlinable public static var absent: String { "" }
   /// Reads a text and refuses what is not UTF-8.
   public init(reading reader: inout ProtobufReader, field: UInt32) throws(ProtobufError) {
     let range = try reader.contentRange()
@@ -129,7 +129,7 @@ extension [UInt8]: ProtobufScalar {
   /// The layout on the wire.
   public static var wireType: ProtobufWireType { .lengthDelimited }
   /// No bytes.
-  public static var absent: [UInt8] { [] }
+  @inlinable public static var absent: [UInt8] { [] }
   /// Copies the bytes.
   public init(reading reader: inout ProtobufReader, field: UInt32) throws(ProtobufError) {
     let range = try reader.contentRange()

@@ -68,23 +68,23 @@ extension LiveKit {
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
       try f.field(1, "kind", &kind)
-      try f.oneof(2, "user", &value, Value.user, \.user)
-      try f.oneof(3, "speaker", &value, Value.speaker, \.speaker)
+      try f.oneof(2, "user", &value, Value.user) { $0?.user }
+      try f.oneof(3, "speaker", &value, Value.speaker) { $0?.speaker }
       try f.field(4, "participant_identity", &participantIdentity)
       try f.field(5, "destination_identities", &destinationIdentities)
-      try f.oneof(6, "sip_dtmf", &value, Value.sipDtmf, \.sipDtmf)
-      try f.oneof(7, "transcription", &value, Value.transcription, \.transcription)
-      try f.oneof(8, "metrics", &value, Value.metrics, \.metrics)
-      try f.oneof(9, "chat_message", &value, Value.chatMessage, \.chatMessage)
-      try f.oneof(10, "rpc_request", &value, Value.rpcRequest, \.rpcRequest)
-      try f.oneof(11, "rpc_ack", &value, Value.rpcAck, \.rpcAck)
-      try f.oneof(12, "rpc_response", &value, Value.rpcResponse, \.rpcResponse)
-      try f.oneof(13, "stream_header", &value, Value.streamHeader, \.streamHeader)
-      try f.oneof(14, "stream_chunk", &value, Value.streamChunk, \.streamChunk)
-      try f.oneof(15, "stream_trailer", &value, Value.streamTrailer, \.streamTrailer)
+      try f.oneof(6, "sip_dtmf", &value, Value.sipDtmf) { $0?.sipDtmf }
+      try f.oneof(7, "transcription", &value, Value.transcription) { $0?.transcription }
+      try f.oneof(8, "metrics", &value, Value.metrics) { $0?.metrics }
+      try f.oneof(9, "chat_message", &value, Value.chatMessage) { $0?.chatMessage }
+      try f.oneof(10, "rpc_request", &value, Value.rpcRequest) { $0?.rpcRequest }
+      try f.oneof(11, "rpc_ack", &value, Value.rpcAck) { $0?.rpcAck }
+      try f.oneof(12, "rpc_response", &value, Value.rpcResponse) { $0?.rpcResponse }
+      try f.oneof(13, "stream_header", &value, Value.streamHeader) { $0?.streamHeader }
+      try f.oneof(14, "stream_chunk", &value, Value.streamChunk) { $0?.streamChunk }
+      try f.oneof(15, "stream_trailer", &value, Value.streamTrailer) { $0?.streamTrailer }
       try f.field(16, "sequence", &sequence)
       try f.field(17, "participant_sid", &participantSid)
-      try f.oneof(18, "encrypted_packet", &value, Value.encryptedPacket, \.encryptedPacket)
+      try f.oneof(18, "encrypted_packet", &value, Value.encryptedPacket) { $0?.encryptedPacket }
       try f.unknown(&unknownFields)
     }
   }
@@ -184,14 +184,14 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.oneof(1, "user", &value, Value.user, \.user)
-      try f.oneof(3, "chat_message", &value, Value.chatMessage, \.chatMessage)
-      try f.oneof(4, "rpc_request", &value, Value.rpcRequest, \.rpcRequest)
-      try f.oneof(5, "rpc_ack", &value, Value.rpcAck, \.rpcAck)
-      try f.oneof(6, "rpc_response", &value, Value.rpcResponse, \.rpcResponse)
-      try f.oneof(7, "stream_header", &value, Value.streamHeader, \.streamHeader)
-      try f.oneof(8, "stream_chunk", &value, Value.streamChunk, \.streamChunk)
-      try f.oneof(9, "stream_trailer", &value, Value.streamTrailer, \.streamTrailer)
+      try f.oneof(1, "user", &value, Value.user) { $0?.user }
+      try f.oneof(3, "chat_message", &value, Value.chatMessage) { $0?.chatMessage }
+      try f.oneof(4, "rpc_request", &value, Value.rpcRequest) { $0?.rpcRequest }
+      try f.oneof(5, "rpc_ack", &value, Value.rpcAck) { $0?.rpcAck }
+      try f.oneof(6, "rpc_response", &value, Value.rpcResponse) { $0?.rpcResponse }
+      try f.oneof(7, "stream_header", &value, Value.streamHeader) { $0?.streamHeader }
+      try f.oneof(8, "stream_chunk", &value, Value.streamChunk) { $0?.streamChunk }
+      try f.oneof(9, "stream_trailer", &value, Value.streamTrailer) { $0?.streamTrailer }
       try f.unknown(&unknownFields)
     }
   }
@@ -338,9 +338,9 @@ extension LiveKit {
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
       try f.field(1, "request_id", &requestId)
-      try f.oneof(2, "payload", &value, Value.payload, \.payload)
-      try f.oneof(3, "error", &value, Value.error, \.error)
-      try f.oneof(4, "compressed_payload", &value, Value.compressedPayload, \.compressedPayload)
+      try f.oneof(2, "payload", &value, Value.payload) { $0?.payload }
+      try f.oneof(3, "error", &value, Value.error) { $0?.error }
+      try f.oneof(4, "compressed_payload", &value, Value.compressedPayload) { $0?.compressedPayload }
       try f.unknown(&unknownFields)
     }
   }

@@ -106,8 +106,8 @@ extension LiveKit {
         try f.field(5, "total_length", &totalLength)
         try f.field(7, "encryption_type", &encryptionType)
         try f.field(8, "attributes", &attributes)
-        try f.oneof(9, "text_header", &contentHeader, ContentHeader.textHeader, \.textHeader)
-        try f.oneof(10, "byte_header", &contentHeader, ContentHeader.byteHeader, \.byteHeader)
+        try f.oneof(9, "text_header", &contentHeader, ContentHeader.textHeader) { $0?.textHeader }
+        try f.oneof(10, "byte_header", &contentHeader, ContentHeader.byteHeader) { $0?.byteHeader }
         try f.field(11, "inline_content", &inlineContent)
         try f.field(12, "compression", &compression)
         try f.unknown(&unknownFields)

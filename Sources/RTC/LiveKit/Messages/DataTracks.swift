@@ -64,8 +64,8 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.oneof(1, "well_known", &value, Value.wellKnown, \.wellKnown)
-      try f.oneof(2, "custom", &value, Value.custom, \.custom)
+      try f.oneof(1, "well_known", &value, Value.wellKnown) { $0?.wellKnown }
+      try f.oneof(2, "custom", &value, Value.custom) { $0?.custom }
     }
   }
 
@@ -108,8 +108,8 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.oneof(1, "well_known", &value, Value.wellKnown, \.wellKnown)
-      try f.oneof(2, "custom", &value, Value.custom, \.custom)
+      try f.oneof(1, "well_known", &value, Value.wellKnown) { $0?.wellKnown }
+      try f.oneof(2, "custom", &value, Value.custom) { $0?.custom }
     }
   }
 
@@ -270,8 +270,8 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.oneof(1, "generic", &key, Key.generic, \.generic)
-      try f.oneof(2, "schema_id", &key, Key.schemaId, \.schemaId)
+      try f.oneof(1, "generic", &key, Key.generic) { $0?.generic }
+      try f.oneof(2, "schema_id", &key, Key.schemaId) { $0?.schemaId }
     }
   }
 

@@ -132,23 +132,25 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.oneof(1, "speaker_update", &scenario, Scenario.speakerUpdate, \.speakerUpdate)
-      try f.oneof(2, "node_failure", &scenario, Scenario.nodeFailure, \.nodeFailure)
-      try f.oneof(3, "migration", &scenario, Scenario.migration, \.migration)
-      try f.oneof(4, "server_leave", &scenario, Scenario.serverLeave, \.serverLeave)
+      try f.oneof(1, "speaker_update", &scenario, Scenario.speakerUpdate) { $0?.speakerUpdate }
+      try f.oneof(2, "node_failure", &scenario, Scenario.nodeFailure) { $0?.nodeFailure }
+      try f.oneof(3, "migration", &scenario, Scenario.migration) { $0?.migration }
+      try f.oneof(4, "server_leave", &scenario, Scenario.serverLeave) { $0?.serverLeave }
       try f.oneof(
-        5, "switch_candidate_protocol", &scenario, Scenario.switchCandidateProtocol, \.switchCandidateProtocol
-      )
-      try f.oneof(6, "subscriber_bandwidth", &scenario, Scenario.subscriberBandwidth, \.subscriberBandwidth)
+        5, "switch_candidate_protocol", &scenario, Scenario.switchCandidateProtocol
+      ) { $0?.switchCandidateProtocol }
+      try f.oneof(6, "subscriber_bandwidth", &scenario, Scenario.subscriberBandwidth) {
+        $0?.subscriberBandwidth
+      }
       try f.oneof(
-        7, "disconnect_signal_on_resume", &scenario, Scenario.disconnectSignalOnResume,
-        \.disconnectSignalOnResume)
+        7, "disconnect_signal_on_resume", &scenario, Scenario.disconnectSignalOnResume
+      ) { $0?.disconnectSignalOnResume }
       try f.oneof(
-        8, "disconnect_signal_on_resume_no_messages", &scenario, Scenario.disconnectSignalOnResumeNoMessages,
-        \.disconnectSignalOnResumeNoMessages)
+        8, "disconnect_signal_on_resume_no_messages", &scenario, Scenario.disconnectSignalOnResumeNoMessages
+      ) { $0?.disconnectSignalOnResumeNoMessages }
       try f.oneof(
-        9, "leave_request_full_reconnect", &scenario, Scenario.leaveRequestFullReconnect,
-        \.leaveRequestFullReconnect)
+        9, "leave_request_full_reconnect", &scenario, Scenario.leaveRequestFullReconnect
+      ) { $0?.leaveRequestFullReconnect }
     }
   }
 
@@ -221,14 +223,14 @@ extension LiveKit {
       try f.field(1, "request_id", &requestId)
       try f.field(2, "reason", &reason)
       try f.field(3, "message", &message)
-      try f.oneof(4, "trickle", &request, Request.trickle, \.trickle)
-      try f.oneof(5, "add_track", &request, Request.addTrack, \.addTrack)
-      try f.oneof(6, "mute", &request, Request.mute, \.mute)
-      try f.oneof(7, "update_metadata", &request, Request.updateMetadata, \.updateMetadata)
-      try f.oneof(8, "update_audio_track", &request, Request.updateAudioTrack, \.updateAudioTrack)
-      try f.oneof(9, "update_video_track", &request, Request.updateVideoTrack, \.updateVideoTrack)
-      try f.oneof(10, "publish_data_track", &request, Request.publishDataTrack, \.publishDataTrack)
-      try f.oneof(11, "unpublish_data_track", &request, Request.unpublishDataTrack, \.unpublishDataTrack)
+      try f.oneof(4, "trickle", &request, Request.trickle) { $0?.trickle }
+      try f.oneof(5, "add_track", &request, Request.addTrack) { $0?.addTrack }
+      try f.oneof(6, "mute", &request, Request.mute) { $0?.mute }
+      try f.oneof(7, "update_metadata", &request, Request.updateMetadata) { $0?.updateMetadata }
+      try f.oneof(8, "update_audio_track", &request, Request.updateAudioTrack) { $0?.updateAudioTrack }
+      try f.oneof(9, "update_video_track", &request, Request.updateVideoTrack) { $0?.updateVideoTrack }
+      try f.oneof(10, "publish_data_track", &request, Request.publishDataTrack) { $0?.publishDataTrack }
+      try f.oneof(11, "unpublish_data_track", &request, Request.unpublishDataTrack) { $0?.unpublishDataTrack }
     }
   }
 }

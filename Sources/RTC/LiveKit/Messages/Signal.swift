@@ -85,35 +85,40 @@ extension LiveKit {
     public init(_ message: Message) { self.message = message }
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.oneof(1, "offer", &message, Message.offer, \.offer)
-      try f.oneof(2, "answer", &message, Message.answer, \.answer)
-      try f.oneof(3, "trickle", &message, Message.trickle, \.trickle)
-      try f.oneof(4, "add_track", &message, Message.addTrack, \.addTrack)
-      try f.oneof(5, "mute", &message, Message.mute, \.mute)
-      try f.oneof(6, "subscription", &message, Message.subscription, \.subscription)
-      try f.oneof(7, "track_setting", &message, Message.trackSetting, \.trackSetting)
-      try f.oneof(8, "leave", &message, Message.leave, \.leave)
-      try f.oneof(10, "update_layers", &message, Message.updateLayers, \.updateLayers)
+      try f.oneof(1, "offer", &message, Message.offer) { $0?.offer }
+      try f.oneof(2, "answer", &message, Message.answer) { $0?.answer }
+      try f.oneof(3, "trickle", &message, Message.trickle) { $0?.trickle }
+      try f.oneof(4, "add_track", &message, Message.addTrack) { $0?.addTrack }
+      try f.oneof(5, "mute", &message, Message.mute) { $0?.mute }
+      try f.oneof(6, "subscription", &message, Message.subscription) { $0?.subscription }
+      try f.oneof(7, "track_setting", &message, Message.trackSetting) { $0?.trackSetting }
+      try f.oneof(8, "leave", &message, Message.leave) { $0?.leave }
+      try f.oneof(10, "update_layers", &message, Message.updateLayers) { $0?.updateLayers }
       try f.oneof(
-        11, "subscription_permission", &message, Message.subscriptionPermission, \.subscriptionPermission)
-      try f.oneof(12, "sync_state", &message, Message.syncState, \.syncState)
-      try f.oneof(13, "simulate", &message, Message.simulate, \.simulate)
-      try f.oneof(14, "ping", &message, Message.ping, \.ping)
-      try f.oneof(15, "update_metadata", &message, Message.updateMetadata, \.updateMetadata)
-      try f.oneof(16, "ping_req", &message, Message.pingReq, \.pingReq)
-      try f.oneof(17, "update_audio_track", &message, Message.updateAudioTrack, \.updateAudioTrack)
-      try f.oneof(18, "update_video_track", &message, Message.updateVideoTrack, \.updateVideoTrack)
+        11, "subscription_permission", &message, Message.subscriptionPermission
+      ) { $0?.subscriptionPermission }
+      try f.oneof(12, "sync_state", &message, Message.syncState) { $0?.syncState }
+      try f.oneof(13, "simulate", &message, Message.simulate) { $0?.simulate }
+      try f.oneof(14, "ping", &message, Message.ping) { $0?.ping }
+      try f.oneof(15, "update_metadata", &message, Message.updateMetadata) { $0?.updateMetadata }
+      try f.oneof(16, "ping_req", &message, Message.pingReq) { $0?.pingReq }
+      try f.oneof(17, "update_audio_track", &message, Message.updateAudioTrack) { $0?.updateAudioTrack }
+      try f.oneof(18, "update_video_track", &message, Message.updateVideoTrack) { $0?.updateVideoTrack }
       try f.oneof(
-        19, "publish_data_track_request", &message, Message.publishDataTrackRequest, \.publishDataTrackRequest
-      )
+        19, "publish_data_track_request", &message, Message.publishDataTrackRequest
+      ) { $0?.publishDataTrackRequest }
       try f.oneof(
-        20, "unpublish_data_track_request", &message, Message.unpublishDataTrackRequest,
-        \.unpublishDataTrackRequest)
+        20, "unpublish_data_track_request", &message, Message.unpublishDataTrackRequest
+      ) { $0?.unpublishDataTrackRequest }
       try f.oneof(
-        21, "update_data_subscription", &message, Message.updateDataSubscription, \.updateDataSubscription)
+        21, "update_data_subscription", &message, Message.updateDataSubscription
+      ) { $0?.updateDataSubscription }
       try f.oneof(
-        22, "store_data_blob_request", &message, Message.storeDataBlobRequest, \.storeDataBlobRequest)
-      try f.oneof(23, "get_data_blob_request", &message, Message.getDataBlobRequest, \.getDataBlobRequest)
+        22, "store_data_blob_request", &message, Message.storeDataBlobRequest
+      ) { $0?.storeDataBlobRequest }
+      try f.oneof(23, "get_data_blob_request", &message, Message.getDataBlobRequest) {
+        $0?.getDataBlobRequest
+      }
     }
   }
 
@@ -224,50 +229,56 @@ extension LiveKit {
     public init(_ message: Message) { self.message = message }
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.oneof(1, "join", &message, Message.join, \.join)
-      try f.oneof(2, "answer", &message, Message.answer, \.answer)
-      try f.oneof(3, "offer", &message, Message.offer, \.offer)
-      try f.oneof(4, "trickle", &message, Message.trickle, \.trickle)
-      try f.oneof(5, "update", &message, Message.update, \.update)
-      try f.oneof(6, "track_published", &message, Message.trackPublished, \.trackPublished)
-      try f.oneof(8, "leave", &message, Message.leave, \.leave)
-      try f.oneof(9, "mute", &message, Message.mute, \.mute)
-      try f.oneof(10, "speakers_changed", &message, Message.speakersChanged, \.speakersChanged)
-      try f.oneof(11, "room_update", &message, Message.roomUpdate, \.roomUpdate)
-      try f.oneof(12, "connection_quality", &message, Message.connectionQuality, \.connectionQuality)
-      try f.oneof(13, "stream_state_update", &message, Message.streamStateUpdate, \.streamStateUpdate)
+      try f.oneof(1, "join", &message, Message.join) { $0?.join }
+      try f.oneof(2, "answer", &message, Message.answer) { $0?.answer }
+      try f.oneof(3, "offer", &message, Message.offer) { $0?.offer }
+      try f.oneof(4, "trickle", &message, Message.trickle) { $0?.trickle }
+      try f.oneof(5, "update", &message, Message.update) { $0?.update }
+      try f.oneof(6, "track_published", &message, Message.trackPublished) { $0?.trackPublished }
+      try f.oneof(8, "leave", &message, Message.leave) { $0?.leave }
+      try f.oneof(9, "mute", &message, Message.mute) { $0?.mute }
+      try f.oneof(10, "speakers_changed", &message, Message.speakersChanged) { $0?.speakersChanged }
+      try f.oneof(11, "room_update", &message, Message.roomUpdate) { $0?.roomUpdate }
+      try f.oneof(12, "connection_quality", &message, Message.connectionQuality) { $0?.connectionQuality }
+      try f.oneof(13, "stream_state_update", &message, Message.streamStateUpdate) { $0?.streamStateUpdate }
       try f.oneof(
-        14, "subscribed_quality_update", &message, Message.subscribedQualityUpdate, \.subscribedQualityUpdate)
+        14, "subscribed_quality_update", &message, Message.subscribedQualityUpdate
+      ) { $0?.subscribedQualityUpdate }
       try f.oneof(
-        15, "subscription_permission_update", &message, Message.subscriptionPermissionUpdate,
-        \.subscriptionPermissionUpdate)
-      try f.oneof(16, "refresh_token", &message, Message.refreshToken, \.refreshToken)
-      try f.oneof(17, "track_unpublished", &message, Message.trackUnpublished, \.trackUnpublished)
-      try f.oneof(18, "pong", &message, Message.pong, \.pong)
-      try f.oneof(19, "reconnect", &message, Message.reconnect, \.reconnect)
-      try f.oneof(20, "pong_resp", &message, Message.pongResp, \.pongResp)
-      try f.oneof(21, "subscription_response", &message, Message.subscriptionResponse, \.subscriptionResponse)
-      try f.oneof(22, "request_response", &message, Message.requestResponse, \.requestResponse)
-      try f.oneof(23, "track_subscribed", &message, Message.trackSubscribed, \.trackSubscribed)
-      try f.oneof(24, "room_moved", &message, Message.roomMoved, \.roomMoved)
+        15, "subscription_permission_update", &message, Message.subscriptionPermissionUpdate
+      ) { $0?.subscriptionPermissionUpdate }
+      try f.oneof(16, "refresh_token", &message, Message.refreshToken) { $0?.refreshToken }
+      try f.oneof(17, "track_unpublished", &message, Message.trackUnpublished) { $0?.trackUnpublished }
+      try f.oneof(18, "pong", &message, Message.pong) { $0?.pong }
+      try f.oneof(19, "reconnect", &message, Message.reconnect) { $0?.reconnect }
+      try f.oneof(20, "pong_resp", &message, Message.pongResp) { $0?.pongResp }
+      try f.oneof(21, "subscription_response", &message, Message.subscriptionResponse) {
+        $0?.subscriptionResponse
+      }
+      try f.oneof(22, "request_response", &message, Message.requestResponse) { $0?.requestResponse }
+      try f.oneof(23, "track_subscribed", &message, Message.trackSubscribed) { $0?.trackSubscribed }
+      try f.oneof(24, "room_moved", &message, Message.roomMoved) { $0?.roomMoved }
       try f.oneof(
-        25, "media_sections_requirement", &message, Message.mediaSectionsRequirement,
-        \.mediaSectionsRequirement)
+        25, "media_sections_requirement", &message, Message.mediaSectionsRequirement
+      ) { $0?.mediaSectionsRequirement }
       try f.oneof(
-        26, "subscribed_audio_codec_update", &message, Message.subscribedAudioCodecUpdate,
-        \.subscribedAudioCodecUpdate)
+        26, "subscribed_audio_codec_update", &message, Message.subscribedAudioCodecUpdate
+      ) { $0?.subscribedAudioCodecUpdate }
       try f.oneof(
-        27, "publish_data_track_response", &message, Message.publishDataTrackResponse,
-        \.publishDataTrackResponse)
+        27, "publish_data_track_response", &message, Message.publishDataTrackResponse
+      ) { $0?.publishDataTrackResponse }
       try f.oneof(
-        28, "unpublish_data_track_response", &message, Message.unpublishDataTrackResponse,
-        \.unpublishDataTrackResponse)
+        28, "unpublish_data_track_response", &message, Message.unpublishDataTrackResponse
+      ) { $0?.unpublishDataTrackResponse }
       try f.oneof(
-        29, "data_track_subscriber_handles", &message, Message.dataTrackSubscriberHandles,
-        \.dataTrackSubscriberHandles)
+        29, "data_track_subscriber_handles", &message, Message.dataTrackSubscriberHandles
+      ) { $0?.dataTrackSubscriberHandles }
       try f.oneof(
-        30, "store_data_blob_response", &message, Message.storeDataBlobResponse, \.storeDataBlobResponse)
-      try f.oneof(31, "get_data_blob_response", &message, Message.getDataBlobResponse, \.getDataBlobResponse)
+        30, "store_data_blob_response", &message, Message.storeDataBlobResponse
+      ) { $0?.storeDataBlobResponse }
+      try f.oneof(31, "get_data_blob_response", &message, Message.getDataBlobResponse) {
+        $0?.getDataBlobResponse
+      }
     }
   }
 }
