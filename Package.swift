@@ -145,7 +145,7 @@ let targets: [Target] = [
     name: "PalbeNetSim", dependencies: [.target(name: "PalbeUnits")], path: "Tests/Support/NetSim",
     swiftSettings: strict),
 
-  .target(name: "CPalbeWallClock", path: "Tests/Support/WallClock"),
+  .target(name: "CPalbeProcess", path: "Tests/Support/Process"),
 
   tests("PalbeUnits", ["PalbeTestKit"]),
   tests("PalbeWire", ["PalbeUnits", "PalbeTestKit"]),
@@ -158,7 +158,7 @@ let targets: [Target] = [
     "PalbeSRTP", base + ["PalbeRTP", "PalbeCrypto", "PalbeTestKit", "CPalbeSRTP", "CPalbeMallocCounter"]),
   tests("PalbeICE", base + ["PalbeCrypto", "PalbeTestKit", "PalbeNetSim"]),
   tests("PalbeDTLS", base + ["PalbeCrypto", "PalbeTestKit", "PalbeNetSim", "CPalbeOpenSSL"]),
-  tests("PalbeDataChannels", base + ["PalbeDTLS", "PalbeTestKit", "PalbeNetSim", "CPalbeWallClock"]),
+  tests("PalbeDataChannels", base + ["PalbeDTLS", "PalbeTestKit", "PalbeNetSim", "CPalbeProcess"]),
   tests("PalbeLiveKit", base + ["PalbeProtobuf", "PalbeTestKit"], exclude: ["Golden"]),
   tests("PalbeMLSMessages", base + ["PalbeTestKit"], exclude: ["Golden"]),
   tests(
@@ -218,7 +218,8 @@ let innerProducts: [Product] =
   : [
     "PalbeUnits", "PalbeWire", "PalbeProtobuf", "PalbeCrypto", "PalbeRTP", "PalbeCongestion", "PalbeSDP",
     "PalbeSRTP",
-    "PalbeICE", "PalbeDTLS", "PalbeDataChannels", "PalbeLiveKit", "PalbeMLSMessages", "PalbeOpus", "PalbeVP8", "PalbeMediaFiles",
+    "PalbeICE", "PalbeDTLS", "PalbeDataChannels", "PalbeLiveKit", "PalbeMLSMessages", "PalbeOpus", "PalbeVP8",
+    "PalbeMediaFiles",
     "PalbeSFUCore", "PalbeCallCore", "PalbeWebServer", "PalbeSFUServer",
   ].map { .library(name: $0, targets: [$0]) }
 

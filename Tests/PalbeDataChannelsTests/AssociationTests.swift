@@ -50,7 +50,8 @@ extension DataChannelSuites {
       #expect(world.passive?.state == .closed)
       #expect(world.passiveEvents.last == .closed)
       #expect(world.takePassiveMessages().map { $0.bytes[0] } == (0..<50).map { UInt8($0) })
-      #expect(thrown { try world.active?.send([1].span, kind: .text, channel: id, at: .zero) } == .notConnected)
+      #expect(
+        thrown { try world.active?.send([1].span, kind: .text, channel: id, at: .zero) } == .notConnected)
       #expect(world.library.associationCount == 0)
       #expect(world.library.nextDeadline == nil)
     }
@@ -59,7 +60,8 @@ extension DataChannelSuites {
     func closeAlone() throws {
       let world = try DataChannelWorld()
       #expect(world.connect())
-      world.network.setLink(.cut, between: DataChannelWorld.activeAddress, and: DataChannelWorld.passiveAddress)
+      world.network.setLink(
+        .cut, between: DataChannelWorld.activeAddress, and: DataChannelWorld.passiveAddress)
       world.active?.close(at: world.clock.now)
       world.run(for: .milliseconds(4_900))
       #expect(world.active?.state == .closing)
@@ -84,7 +86,8 @@ extension DataChannelSuites {
 
     @Test("The last reference may go at any moment of the traffic", arguments: 0..<30)
     func teardown(step: Int) throws {
-      let world = try DataChannelWorld(seed: UInt64(step), link: Link(loss: 0.1, duplication: 0.2, reordering: 0.2))
+      let world = try DataChannelWorld(
+        seed: UInt64(step), link: Link(loss: 0.1, duplication: 0.2, reordering: 0.2))
       if step > 3 {
         world.connect()
         let id = try world.open(DataChannel(label: "x", isOrdered: false))
@@ -112,7 +115,8 @@ extension DataChannelSuites {
     func churn() throws {
       let library = try SCTPLibrary()
       for index in 0..<2_000 {
-        let one = try library.makeAssociation(role: .active, at: Instant(nanoseconds: Int64(index) * 1_000_000))
+        let one = try library.makeAssociation(
+          role: .active, at: Instant(nanoseconds: Int64(index) * 1_000_000))
         withExtendedLifetime(one) {}
       }
       #expect(library.associationCount == 0)
@@ -126,7 +130,8 @@ extension DataChannelSuites {
       for _ in 0..<100 {
         pairs.append(
           (
-            try library.makeAssociation(role: .active, at: now), try library.makeAssociation(role: .passive, at: now)
+            try library.makeAssociation(role: .active, at: now),
+            try library.makeAssociation(role: .passive, at: now)
           ))
       }
       var partner: [ObjectIdentifier: SCTPAssociation] = [:]

@@ -55,13 +55,18 @@ extension DataChannelSuites {
       world.run(for: .seconds(1))
       #expect(
         world.takePassiveMessages() == [
-          SCTPMessage(channel: 100, kind: .binary, bytes: [1]), SCTPMessage(channel: 102, kind: .text, bytes: [2]),
+          SCTPMessage(channel: 100, kind: .binary, bytes: [1]),
+          SCTPMessage(channel: 102, kind: .text, bytes: [2]),
         ])
       #expect(world.activeEvents.last == .message(SCTPMessage(channel: 101, kind: .binary, bytes: [3])))
       // Payload protocol 50 in a DATA chunk at the start of a datagram.
       #expect(!world.datagrams.contains { $0.bytes[12] == 0 && Array($0.bytes[24..<28]) == [0, 0, 0, 50] })
-      #expect(thrown { try world.active?.addNegotiatedChannel(DataChannel(id: 100, label: "")) } == .channelUnavailable(id: 100))
-      #expect(thrown { try world.active?.addNegotiatedChannel(DataChannel(id: 128, label: "")) } == .channelUnavailable(id: 128))
+      #expect(
+        thrown { try world.active?.addNegotiatedChannel(DataChannel(id: 100, label: "")) }
+          == .channelUnavailable(id: 100))
+      #expect(
+        thrown { try world.active?.addNegotiatedChannel(DataChannel(id: 128, label: "")) }
+          == .channelUnavailable(id: 128))
     }
 
     @Test("Fewer streams at the peer: channels above are closed at once, in-band ones run out")
@@ -73,7 +78,9 @@ extension DataChannelSuites {
       for expected: UInt16 in [0, 2, 4, 6] {
         #expect(try world.active?.openChannel(DataChannel(label: "x"), at: world.clock.now) == expected)
       }
-      #expect(thrown { _ = try world.active?.openChannel(DataChannel(label: "x"), at: world.clock.now) } == .noStreamLeft)
+      #expect(
+        thrown { _ = try world.active?.openChannel(DataChannel(label: "x"), at: world.clock.now) }
+          == .noStreamLeft)
     }
 
     @Test("RFC 8832 §6: messages behind DATA_CHANNEL_OPEN need not wait for its acknowledgement")
@@ -86,7 +93,9 @@ extension DataChannelSuites {
       #expect(world.takePassiveMessages().map { $0.bytes[0] } == (0..<20).map { UInt8($0) })
     }
 
-    @Test("RFC 8831 §6.7: either side closes a channel; what was sent arrives, both are told, the number is free again", arguments: [true, false])
+    @Test(
+      "RFC 8831 §6.7: either side closes a channel; what was sent arrives, both are told, the number is free again",
+      arguments: [true, false])
     func closeChannel(byActive: Bool) throws {
       let world = try DataChannelWorld(link: Link(loss: 0.1))
       #expect(world.connect())
@@ -95,7 +104,9 @@ extension DataChannelSuites {
       for index in 0..<20 { try world.send([UInt8](repeating: UInt8(index), count: 3_000), on: id) }
       if byActive {
         try #require(world.active).closeChannel(id, at: world.clock.now)
-        #expect(thrown { try world.active?.send([1].span, kind: .text, channel: id, at: .zero) } == .noSuchChannel(id: id))
+        #expect(
+          thrown { try world.active?.send([1].span, kind: .text, channel: id, at: .zero) }
+            == .noSuchChannel(id: id))
       } else {
         world.run(for: .seconds(10))
         try #require(world.passive).closeChannel(id, at: world.clock.now)

@@ -1,4 +1,4 @@
-import CPalbeWallClock
+import CPalbeProcess
 import PalbeDataChannels
 import PalbeNetSim
 import PalbeTestKit
@@ -111,7 +111,9 @@ final class DataChannelWorld {
     let id = try #require(active).openChannel(channel, at: clock.now)
     run(for: .seconds(30)) { world in
       world.passive?.channels.contains { $0.id == id } == true
-        && world.activeEvents.contains { if case .channelOpened(let opened, _) = $0 { opened.id == id } else { false } }
+        && world.activeEvents.contains {
+          if case .channelOpened(let opened, _) = $0 { opened.id == id } else { false }
+        }
     }
     return id
   }
@@ -153,7 +155,8 @@ func seal(_ packet: [UInt8]) -> [UInt8] {
 
 /// A datagram of one association: ports, tag, checksum, chunks.
 func packet(tag: UInt32, _ chunks: [UInt8]) -> [UInt8] {
-  let bytes: [UInt8] = [0x13, 0x88, 0x13, 0x88] + (0..<4).map { UInt8(truncatingIfNeeded: tag >> (24 - 8 * $0)) }
+  let bytes: [UInt8] =
+    [0x13, 0x88, 0x13, 0x88] + (0..<4).map { UInt8(truncatingIfNeeded: tag >> (24 - 8 * $0)) }
   return seal(bytes + [0, 0, 0, 0] + chunks)
 }
 
@@ -161,5 +164,6 @@ func packet(tag: UInt32, _ chunks: [UInt8]) -> [UInt8] {
 func chunk(_ type: UInt8, flags: UInt8 = 0, _ value: [UInt8]) -> [UInt8] {
   let length = value.count + 4
   let padding = [UInt8](repeating: 0, count: (4 - length & 3) & 3)
-  return [type, flags, UInt8(truncatingIfNeeded: length >> 8), UInt8(truncatingIfNeeded: length)] + value + padding
+  return [type, flags, UInt8(truncatingIfNeeded: length >> 8), UInt8(truncatingIfNeeded: length)] + value
+    + padding
 }

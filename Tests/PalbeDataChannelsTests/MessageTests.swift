@@ -25,7 +25,11 @@ extension DataChannelSuites {
       while world.clock.now < end {
         while sent < count {
           let bytes = message(sent, count: size(sent))
-          if thrown({ try world.active?.send(bytes.span, kind: .binary, channel: id, at: world.clock.now) }) != nil { break }
+          if thrown({ try world.active?.send(bytes.span, kind: .binary, channel: id, at: world.clock.now) })
+            != nil
+          {
+            break
+          }
           sent += 1
         }
         world.run(for: .milliseconds(20))
@@ -35,7 +39,8 @@ extension DataChannelSuites {
       return false
     }
 
-    @Test("Reliable and ordered: 1,000 messages through 10 % loss, duplication and reordering", arguments: 1...3)
+    @Test(
+      "Reliable and ordered: 1,000 messages through 10 % loss, duplication and reordering", arguments: 1...3)
     func reliable(seed: UInt64) throws {
       let link = Link(
         delay: .milliseconds(20), jitter: .milliseconds(5), loss: 0.1, duplication: 0.05, reordering: 0.1)
@@ -45,11 +50,16 @@ extension DataChannelSuites {
       #expect(try sendAll(world, on: id, count: 1_000, size: { 4 + $0 * 37 % 3_000 }, within: .seconds(600)))
       let messages = world.takePassiveMessages()
       #expect(messages.map { number($0.bytes) } == Array(0..<1_000))
-      #expect(messages.enumerated().allSatisfy { $0.element.bytes == message($0.offset, count: 4 + $0.offset * 37 % 3_000) })
+      #expect(
+        messages.enumerated().allSatisfy {
+          $0.element.bytes == message($0.offset, count: 4 + $0.offset * 37 % 3_000)
+        })
       #expect(world.largestDatagram <= 1_136)
     }
 
-    @Test("livekit-protocol.md 1.3 _lossy: unordered with no retransmission loses some, repeats none, damages none", arguments: 1...4)
+    @Test(
+      "livekit-protocol.md 1.3 _lossy: unordered with no retransmission loses some, repeats none, damages none",
+      arguments: 1...4)
     func lossy(seed: UInt64) throws {
       let link = Link(
         delay: .milliseconds(20), jitter: .milliseconds(10), loss: 0.1, duplication: 0.2, reordering: 0.2)
@@ -61,7 +71,6 @@ extension DataChannelSuites {
         try? world.send(message(index, count: 200 + index % 4 * 1_000), on: id)
         world.run(for: .milliseconds(20))
       }
-      let end = world.clock.now
       world.run(for: .seconds(120)) { $0.active?.bufferedAmount == 0 }
       world.run(for: .seconds(1))
       let messages = world.takePassiveMessages()
@@ -69,7 +78,10 @@ extension DataChannelSuites {
       #expect(Set(numbers).count == numbers.count)
       #expect(numbers.count < 400)
       #expect(numbers.count > 150)
-      #expect(messages.allSatisfy { $0.bytes == message(number($0.bytes), count: 200 + number($0.bytes) % 4 * 1_000) })
+      #expect(
+        messages.allSatisfy {
+          $0.bytes == message(number($0.bytes), count: 200 + number($0.bytes) % 4 * 1_000)
+        })
       // And the association is well.
       #expect(world.areConnected)
       let reliable = try world.open(DataChannel(label: "_reliable"))
@@ -103,7 +115,8 @@ extension DataChannelSuites {
       world.run(for: .seconds(1))
       #expect(
         world.takePassiveMessages() == [
-          SCTPMessage(channel: id, kind: .text, bytes: []), SCTPMessage(channel: id, kind: .binary, bytes: []),
+          SCTPMessage(channel: id, kind: .text, bytes: []),
+          SCTPMessage(channel: id, kind: .binary, bytes: []),
           SCTPMessage(channel: id, kind: .text, bytes: [0]),
         ])
     }
@@ -120,15 +133,18 @@ extension DataChannelSuites {
       world.run(for: .seconds(5))
       #expect(
         world.passiveEvents == [
-          .dropped(channel: id, .messageTooLong(count: 10_001)), .dropped(channel: id, .messageTooLong(count: 64_000)),
+          .dropped(channel: id, .messageTooLong(count: 10_001)),
+          .dropped(channel: id, .messageTooLong(count: 64_000)),
           .message(SCTPMessage(channel: id, kind: .binary, bytes: [UInt8](repeating: 3, count: 10_000))),
         ])
     }
 
-    @Test("A message above half the window ends the association before it is all there", arguments: [true, false])
+    @Test(
+      "A message above half the window ends the association before it is all there", arguments: [true, false])
     func aboveWindow(isOrdered: Bool) throws {
       let world = try DataChannelWorld(
-        configuration: SCTPConfiguration(maximumMessageSize: 400_000), passiveConfiguration: SCTPConfiguration())
+        configuration: SCTPConfiguration(maximumMessageSize: 400_000),
+        passiveConfiguration: SCTPConfiguration())
       #expect(world.connect())
       let id = try world.open(DataChannel(label: "x", isOrdered: isOrdered))
       try world.send([UInt8](repeating: 1, count: 400_000), on: id)
@@ -140,15 +156,19 @@ extension DataChannelSuites {
 
     @Test("Back-pressure: a full buffer refuses, nothing of the message is taken, and room is told")
     func backPressure() throws {
-      let world = try DataChannelWorld(configuration: SCTPConfiguration(sendBufferSize: 200_000, lowThreshold: 50_000))
+      let world = try DataChannelWorld(
+        configuration: SCTPConfiguration(sendBufferSize: 200_000, lowThreshold: 50_000))
       #expect(world.connect())
       let id = try world.open(DataChannel(label: "x"))
-      world.network.setLink(.cut, between: DataChannelWorld.activeAddress, and: DataChannelWorld.passiveAddress)
+      world.network.setLink(
+        .cut, between: DataChannelWorld.activeAddress, and: DataChannelWorld.passiveAddress)
       var sent = 0
       var refusal: SCTPError?
       while refusal == nil {
         let bytes = message(sent, count: 30_000)
-        refusal = thrown { try world.active?.send(bytes.span, kind: .binary, channel: id, at: world.clock.now) }
+        refusal = thrown {
+          try world.active?.send(bytes.span, kind: .binary, channel: id, at: world.clock.now)
+        }
         if refusal == nil { sent += 1 }
         try #require(sent < 100)
       }
@@ -160,9 +180,11 @@ extension DataChannelSuites {
       #expect((180_000...210_000).contains(buffered))
       #expect(world.active?.bufferedAmount == buffered)
       #expect(!world.activeEvents.contains { if case .bufferedAmountLow = $0 { true } else { false } })
-      world.network.setLink(Link(), between: DataChannelWorld.activeAddress, and: DataChannelWorld.passiveAddress)
+      world.network.setLink(
+        Link(), between: DataChannelWorld.activeAddress, and: DataChannelWorld.passiveAddress)
       world.run(for: .seconds(20)) { $0.active?.bufferedAmount == 0 }
-      #expect(world.activeEvents.count { if case .bufferedAmountLow(0...50_000) = $0 { true } else { false } } == 1)
+      #expect(
+        world.activeEvents.count { if case .bufferedAmountLow(0...50_000) = $0 { true } else { false } } == 1)
       #expect(world.takePassiveMessages().map { number($0.bytes) } == Array(0..<sent))
     }
 
@@ -176,7 +198,11 @@ extension DataChannelSuites {
       for _ in 0..<400 {
         while sent < 100 {
           let bytes = message(sent, count: 60_000)
-          if thrown({ try world.active?.send(bytes.span, kind: .binary, channel: id, at: world.clock.now) }) != nil { break }
+          if thrown({ try world.active?.send(bytes.span, kind: .binary, channel: id, at: world.clock.now) })
+            != nil
+          {
+            break
+          }
           sent += 1
         }
         world.run(for: .milliseconds(10))
@@ -187,7 +213,11 @@ extension DataChannelSuites {
       world.passiveSleeps = false
       while sent < 100 {
         let bytes = message(sent, count: 60_000)
-        if thrown({ try world.active?.send(bytes.span, kind: .binary, channel: id, at: world.clock.now) }) == nil { sent += 1 }
+        if thrown({ try world.active?.send(bytes.span, kind: .binary, channel: id, at: world.clock.now) })
+          == nil
+        {
+          sent += 1
+        }
         world.run(for: .milliseconds(20))
       }
       world.run(for: .seconds(60)) { $0.active?.bufferedAmount == 0 }
@@ -199,10 +229,12 @@ extension DataChannelSuites {
       let world = try DataChannelWorld()
       #expect(world.connect())
       let id = try world.open(DataChannel(label: "x"))
-      world.network.setLink(.cut, between: DataChannelWorld.activeAddress, and: DataChannelWorld.passiveAddress)
+      world.network.setLink(
+        .cut, between: DataChannelWorld.activeAddress, and: DataChannelWorld.passiveAddress)
       for index in 0..<20 { try world.send(message(index, count: 2_000), on: id) }
       world.run(for: .seconds(10))
-      world.network.setLink(Link(), between: DataChannelWorld.activeAddress, and: DataChannelWorld.passiveAddress)
+      world.network.setLink(
+        Link(), between: DataChannelWorld.activeAddress, and: DataChannelWorld.passiveAddress)
       world.run(for: .seconds(7))
       #expect(world.takePassiveMessages().map { number($0.bytes) } == Array(0..<20))
     }

@@ -2,9 +2,9 @@ import PalbeUnits
 import PalbeWire
 
 /// The messages of the Data Channel Establishment Protocol (RFC 8832 §5).
-enum DataChannelControl: Equatable {
+public enum DataChannelControl: Equatable, Sendable {
   /// Bytes of a label or a subprotocol that are taken.
-  static let nameLimit = 1_024
+  public static let nameLimit = 1_024
   /// Bytes of the largest message of ours.
   static let messageLimit = 12 + 2 * nameLimit
 
@@ -17,7 +17,7 @@ enum DataChannelControl: Equatable {
   private static let acknowledgementType: UInt8 = 2
 
   /// Reads a message that came on stream `id`. Names that are no UTF-8 are repaired.
-  init(_ bytes: Span<UInt8>, id: UInt16) throws(WireError) {
+  public init(_ bytes: Span<UInt8>, id: UInt16) throws(WireError) {
     var reader = ByteReader(bytes)
     let type = try reader.uint8()
     switch type {
@@ -55,7 +55,7 @@ enum DataChannelControl: Equatable {
   }
 
   /// The message's bytes; names must be within the limit.
-  var encoded: [UInt8] {
+  public var encoded: [UInt8] {
     guard case .open(let channel) = self else { return [Self.acknowledgementType] }
     var writer = ByteWriter(capacity: 64)
     writer.uint8(Self.openType)

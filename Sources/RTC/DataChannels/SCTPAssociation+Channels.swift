@@ -11,8 +11,8 @@ extension SCTPAssociation {
 
   // MARK: Opening
 
-  /// Opens a channel in-band (RFC 8832). It can be called before the handshake is done. Messages can be sent at once;
-  /// `channelOpened` follows when the peer has agreed.
+  /// Opens a channel in-band (RFC 8832). It can be called before the handshake is done. Messages can be sent
+  /// at once; `channelOpened` follows when the peer has agreed.
   /// - Returns: its number: even for the active side, odd for the passive one.
   public func openChannel(_ channel: DataChannel, at now: Instant) throws(SCTPError) -> UInt16 {
     library.advance(to: now)
@@ -30,8 +30,8 @@ extension SCTPAssociation {
     return channel.id
   }
 
-  /// Adds a channel that both sides agreed on elsewhere, with the number in `channel` (LiveKit: 100, 101, 102). It can
-  /// be called before the handshake is done; `channelOpened` follows then.
+  /// Adds a channel that both sides agreed on elsewhere, with the number in `channel` (LiveKit: 100, 101,
+  /// 102). It can be called before the handshake is done; `channelOpened` follows then.
   public func addNegotiatedChannel(_ channel: DataChannel) throws(SCTPError) {
     try requireLiving()
     guard Int(channel.id) < streamLimit, entries[channel.id] == nil else {
@@ -218,6 +218,12 @@ extension SCTPAssociation {
       parsed = try DataChannelControl(bytes.span, id: id)
     } catch {
       return emit(.dropped(channel: id, .badControl))
+    }
+    if case .open = parsed, case .closing(_, incomingDone: true) = entries[id]?.phase {
+      // The peer has seen our reset, or it would not use the number again; its answer to it is still on the
+      // way.
+      entries[id] = nil
+      emit(.channelClosed(id: id))
     }
     switch (parsed, entries[id]?.phase) {
     case (.acknowledgement, .opening):

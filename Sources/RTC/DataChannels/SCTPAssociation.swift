@@ -20,8 +20,8 @@ import PalbeWire
 ///
 /// ## Implementation
 ///
-/// `SCTPGuard` lets a datagram pass, usrsctp takes it, and everything that it then has is taken out at once: a message
-/// that usrsctp hands out in parts is larger than any that is allowed, and ends the association.
+/// `SCTPGuard` lets a datagram pass, usrsctp takes it, and everything that it then has is taken out at once:
+/// a message that usrsctp hands out in parts is larger than any that is allowed, and ends the association.
 public final class SCTPAssociation {
   /// Events that may wait.
   static let eventLimit = 4_096
@@ -115,8 +115,8 @@ public final class SCTPAssociation {
     progress()
   }
 
-  /// Copies the next datagram to send to the start of `buffer`, which has room for `datagramSize` bytes, and says how
-  /// long it is. Also works after the end: goodbyes are sent then.
+  /// Copies the next datagram to send to the start of `buffer`, which has room for `datagramSize` bytes, and
+  /// says how long it is. Also works after the end: goodbyes are sent then.
   @_lifetime(buffer: copy buffer)
   public func pollTransmit(into buffer: inout MutableSpan<UInt8>) -> Int? { outgoing.pop(into: &buffer) }
 
@@ -221,8 +221,8 @@ public final class SCTPAssociation {
     }
   }
 
-  /// The rest of a message of which the buffer could not hold all. When there is no rest yet, usrsctp is handing it out
-  /// while it still grows.
+  /// The rest of a message of which the buffer could not hold all. When there is no rest yet, usrsctp is
+  /// handing it out while it still grows.
   private func skip(count: Int, stream: UInt16) {
     var total = count
     while true {

@@ -5,8 +5,8 @@ import PalbeWire
 ///
 /// ## Overview
 ///
-/// usrsctp 0.9.5 has known faults in what WebRTC never needs: restarts, collisions of two INITs, an INIT among
-/// other chunks, extensions that were not negotiated. A peer is authenticated here, not trusted. So:
+/// usrsctp 0.9.5 has known faults in what WebRTC never needs: restarts, collisions of two INITs, an INIT
+/// among other chunks, extensions that were not negotiated. A peer is authenticated here, not trusted. So:
 ///
 ///     passive:  INIT*, COOKIE ECHO ──▶ connected ──▶ no INIT; that same COOKIE ECHO only, until a SHUTDOWN
 ///     active:   INIT ACK, COOKIE ACK ──▶ connected ──▶ neither; never an INIT or a COOKIE ECHO
@@ -147,7 +147,8 @@ struct SCTPGuard {
     }
   }
 
-  /// Fixed fields, then parameters. Addresses and NAT support (RFC 9260 §3.3.2.1) have no meaning over DTLS (RFC 8261 §5).
+  /// Fixed fields, then parameters. Addresses and NAT support (RFC 9260 §3.3.2.1) have no meaning over DTLS
+  /// (RFC 8261 §5).
   private func checkInitiation(_ chunk: Span<UInt8>) throws(Refusal) {
     guard chunk.count >= 20, chunk.uint32(at: 4) != 0, chunk.uint32(at: 8) >= 1_500,
       chunk.uint16(at: 12) != 0, chunk.uint16(at: 14) != 0

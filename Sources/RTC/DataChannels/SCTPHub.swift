@@ -77,10 +77,10 @@ public enum SCTPReport: Equatable, Sendable {
 ///
 /// ## Function
 ///
-/// Commands and reports are values, so nothing of usrsctp's leaves the thread. A full mailbox loses what it is given: a
-/// datagram is repeated by SCTP; the sender of a message sees the refusal and must not wait for more. A peer that floods
-/// costs its own worker's mailbox, so let each worker have one. Reports that nobody polls are bounded by the events
-/// and datagrams of each association, and refusals by `refusalLimit`.
+/// Commands and reports are values, so nothing of usrsctp's leaves the thread. A full mailbox loses what it
+/// is given: a datagram is repeated by SCTP; the sender of a message sees the refusal and must not wait for
+/// more. A peer that floods costs its own worker's mailbox, so let each worker have one. Reports that nobody
+/// polls are bounded by the events and datagrams of each association, and refusals by `refusalLimit`.
 public final class SCTPHub {
   static let refusalLimit = 4_096
 

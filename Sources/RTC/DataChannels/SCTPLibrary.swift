@@ -14,13 +14,15 @@ import Synchronization
 ///
 /// ## Function
 ///
-/// At most one exists at a time, and it and its associations stay on one thread (the compiler sees to that: neither is
-/// `Sendable`). Other threads send that thread `SCTPCommand`s and get `SCTPReport`s, see `SCTPHub`.
+/// At most one exists at a time, and it and its associations stay on one thread (the compiler sees to that:
+/// neither is `Sendable`). Other threads send that thread `SCTPCommand`s and get `SCTPReport`s, see
+/// `SCTPHub`.
 ///
 /// ## Implementation
 ///
-/// usrsctp runs without threads of its own. Its timers take their time from `handleTimeout`; for round trip times,
-/// lifetimes of messages and of cookies it reads the system's clock itself. It draws its own randomness.
+/// usrsctp runs without threads of its own. Its timers take their time from `handleTimeout`; for round trip
+/// times, lifetimes of messages and of cookies it reads the system's clock itself. It draws its own
+/// randomness.
 public final class SCTPLibrary {
   /// How often usrsctp looks at its timers.
   static let tick = TimeDelta.milliseconds(10)
@@ -28,8 +30,8 @@ public final class SCTPLibrary {
   private static let notificationSize = 4_096
   private static let isClaimed = Atomic(false)
 
-  /// Given back when the library goes. Made after the exchange: a type of which everything has a value is deinitialized
-  /// also when its initializer throws.
+  /// Given back when the library goes. Made after the exchange: a type of which everything has a value is
+  /// deinitialized also when its initializer throws.
   private struct Claim: ~Copyable {
     deinit { SCTPLibrary.isClaimed.store(false, ordering: .releasing) }
   }

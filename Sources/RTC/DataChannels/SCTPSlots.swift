@@ -3,11 +3,13 @@ import PalbeUnits
 
 /// The addresses of associations inside usrsctp, and what its callbacks reach by them.
 ///
-/// usrsctp names a peer by a pointer that it never follows but shows to the peer in a cookie. Ours are small numbers:
-/// a callback looks its number up here, so one for an association that is gone finds nothing. A number is registered
-/// once and used again, oldest first: unregistering one would leave work for a thread that we do not start.
+/// usrsctp names a peer by a pointer that it never follows but shows to the peer in a cookie. Ours are small
+/// numbers: a callback looks its number up here, so one for an association that is gone finds nothing. A
+/// number is registered once and used again, oldest first: unregistering one would leave work for a thread
+/// that we do not start.
 ///
-/// Only the thread that owns the `SCTPLibrary` comes here, callbacks included: usrsctp calls back from within our calls.
+/// Only the thread that owns the `SCTPLibrary` comes here, callbacks included: usrsctp calls back from within
+/// our calls.
 final class SCTPSlots {
   private struct Slot {
     weak var association: SCTPAssociation?

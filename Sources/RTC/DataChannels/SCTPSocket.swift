@@ -12,7 +12,8 @@ import PalbeUnits
     case other
   }
 
-  /// Times of retransmission. WebRTC's other implementations use the same; RFC 9260's second is long for a call.
+  /// Times of retransmission. WebRTC's other implementations use the same; RFC 9260's second is long for a
+  /// call.
   private static let initialTimeout: UInt32 = 500
   private static let shortestTimeout: UInt32 = 400
   /// A call that was cut for a while goes on soon after.

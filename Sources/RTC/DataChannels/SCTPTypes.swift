@@ -2,7 +2,8 @@ import PalbeUnits
 
 /// Which side begins (RFC 8831 §6.2 leaves it to both; see docs/decisions/0011-data-channels.md).
 public enum SCTPRole: Sendable, BitwiseCopyable {
-  /// The DTLS client: sends the INIT and never answers one; its in-band channels have even numbers (RFC 8832 §6).
+  /// The DTLS client: sends the INIT and never answers one; its in-band channels have even numbers (RFC 8832
+  /// §6).
   case active
   /// The DTLS server: waits for the INIT; its in-band channels have odd numbers.
   case passive
@@ -10,7 +11,8 @@ public enum SCTPRole: Sendable, BitwiseCopyable {
 
 /// Limits of one association. What is out of range is moved into it.
 public struct SCTPConfiguration: Equatable, Sendable {
-  /// Bytes of the largest message that is sent or handed out, 1 to 1,048,576; `a=max-message-size` (RFC 8841 §6).
+  /// Bytes of the largest message that is sent or handed out, 1 to 1,048,576; `a=max-message-size` (RFC 8841
+  /// §6).
   public var maximumMessageSize: Int
   /// Bytes that may wait for the peer's acknowledgement, at least `maximumMessageSize`.
   public var sendBufferSize: Int

@@ -7,3 +7,6 @@ void palbe_wall_clock_set(int64_t microseconds);
 
 // Shows the real time again.
 void palbe_wall_clock_release(void);
+
+// Bytes that are allocated now; 0 under a sanitizer.
+int64_t palbe_live_bytes(void);

@@ -1,5 +1,6 @@
-#include "wall_clock.h"
+#include "palbe_process.h"
 
+#include <malloc.h>
 #include <stdatomic.h>
 #include <sys/time.h>
 #include <time.h>
@@ -23,3 +24,5 @@ int gettimeofday(struct timeval *restrict time, void *restrict zone) {
   time->tv_usec = microseconds % 1000000;
   return 0;
 }
+
+int64_t palbe_live_bytes(void) { return (int64_t)mallinfo2().uordblks; }
