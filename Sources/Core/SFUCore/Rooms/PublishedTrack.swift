@@ -24,6 +24,8 @@ final class PublishedTrack {
   /// Its sources of media, without those of retransmissions.
   var streams: [IncomingStream] = []
   private(set) var downTracks: [DownTrack] = []
+  /// Whether somebody speaks into it.
+  var speech = SpeechDetector()
   /// Others know of it.
   var isAnnounced = false
   /// The publisher knows that somebody receives it.
