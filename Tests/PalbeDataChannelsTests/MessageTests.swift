@@ -95,9 +95,9 @@ extension DataChannelSuites {
       let world = try DataChannelWorld(link: Link(loss: 0.05))
       #expect(world.connect())
       let id = try world.open(DataChannel(label: "x"))
-      #expect(try sendAll(world, on: id, count: 40, size: { _ in 64_000 }, within: .seconds(600)))
+      #expect(try sendAll(world, on: id, count: 15, size: { _ in 64_000 }, within: .seconds(600)))
       let messages = world.takePassiveMessages()
-      #expect(messages.map(\.bytes) == (0..<40).map { message($0, count: 64_000) })
+      #expect(messages.map(\.bytes) == (0..<15).map { message($0, count: 64_000) })
       let tooLong = [UInt8](repeating: 0, count: 64_001)
       #expect(
         thrown { try world.active?.send(tooLong.span, kind: .binary, channel: id, at: world.clock.now) }
@@ -195,8 +195,8 @@ extension DataChannelSuites {
       let id = try world.open(DataChannel(label: "x"))
       world.passiveSleeps = true
       var sent = 0
-      for _ in 0..<400 {
-        while sent < 100 {
+      for _ in 0..<200 {
+        while sent < 45 {
           let bytes = message(sent, count: 60_000)
           if thrown({ try world.active?.send(bytes.span, kind: .binary, channel: id, at: world.clock.now) })
             != nil
@@ -207,11 +207,11 @@ extension DataChannelSuites {
         }
         world.run(for: .milliseconds(10))
       }
-      #expect(sent < 60)
+      #expect(sent < 40)
       let refused = try #require(world.passive).refusedDatagramCount
       #expect(refused > 0)
       world.passiveSleeps = false
-      while sent < 100 {
+      while sent < 45 {
         let bytes = message(sent, count: 60_000)
         if thrown({ try world.active?.send(bytes.span, kind: .binary, channel: id, at: world.clock.now) })
           == nil
@@ -221,7 +221,7 @@ extension DataChannelSuites {
         world.run(for: .milliseconds(20))
       }
       world.run(for: .seconds(60)) { $0.active?.bufferedAmount == 0 }
-      #expect(world.takePassiveMessages().map { number($0.bytes) } == Array(0..<100))
+      #expect(world.takePassiveMessages().map { number($0.bytes) } == Array(0..<45))
     }
 
     @Test("A cut of 10 s: everything arrives afterwards")

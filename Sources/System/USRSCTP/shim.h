@@ -7,9 +7,10 @@
 #include <string.h>
 #include <usrsctp.h>
 
-// Calls that need C: structures with flexible arrays, unions, byte order and errno. Results are 0 or more, or -errno.
+// Calls that need C: structures with flexible arrays, unions, byte order and errno. Results are 0 or more, or
+// -errno.
 
-typedef int (*palbe_sctp_output)(void *address, void *bytes, size_t count, uint8_t tos, uint8_t dont_fragment);
+typedef int (*palbe_sctp_output)(void *address, void *bytes, size_t count, uint8_t tos, uint8_t whole);
 
 struct palbe_sctp_options {
   uint32_t send_buffer;
@@ -100,7 +101,8 @@ static inline int palbe_sctp_configure(struct socket *socket, const struct palbe
 static inline int palbe_sctp_begin(struct socket *socket, uintptr_t slot, uint16_t port, int is_active) {
   struct sockaddr_conn address = palbe_sctp_address(slot, port);
   if (!is_active) return usrsctp_listen(socket, 1) < 0 ? -errno : 0;
-  return usrsctp_connect(socket, (struct sockaddr *)&address, sizeof(address)) < 0 && errno != EINPROGRESS ? -errno : 0;
+  if (usrsctp_connect(socket, (struct sockaddr *)&address, sizeof(address)) == 0) return 0;
+  return errno == EINPROGRESS ? 0 : -errno;
 }
 
 static inline int palbe_sctp_bind(struct socket *socket, uintptr_t slot, uint16_t port) {
@@ -114,8 +116,9 @@ static inline struct socket *palbe_sctp_socket(void) {
 
 enum { PALBE_SCTP_RELIABLE = 0, PALBE_SCTP_RETRANSMITS = 1, PALBE_SCTP_LIFETIME = 2 };
 
-static inline ssize_t palbe_sctp_send(struct socket *socket, uint32_t association, const void *bytes, size_t count,
-                                      uint16_t stream, uint32_t ppid, int is_unordered, int policy, uint32_t value) {
+static inline ssize_t palbe_sctp_send(struct socket *socket, uint32_t association, const void *bytes,
+                                      size_t count, uint16_t stream, uint32_t ppid, int is_unordered,
+                                      int policy, uint32_t value) {
   struct sctp_sendv_spa info;
   memset(&info, 0, sizeof(info));
   info.sendv_flags = SCTP_SEND_SNDINFO_VALID;
@@ -138,7 +141,8 @@ static inline int palbe_sctp_shutdown(struct socket *socket, uint32_t associatio
   memset(&info, 0, sizeof(info));
   info.snd_flags = SCTP_EOF;
   info.snd_assoc_id = association;
-  return usrsctp_sendv(socket, &info, 0, NULL, 0, &info, sizeof(info), SCTP_SENDV_SNDINFO, 0) < 0 ? -errno : 0;
+  ssize_t sent = usrsctp_sendv(socket, &info, 0, NULL, 0, &info, sizeof(info), SCTP_SENDV_SNDINFO, 0);
+  return sent < 0 ? -errno : 0;
 }
 
 static inline int palbe_sctp_reset_stream(struct socket *socket, uint32_t association, uint16_t stream) {
@@ -154,12 +158,13 @@ static inline int palbe_sctp_reset_stream(struct socket *socket, uint32_t associ
   return palbe_sctp_set(socket, SCTP_RESET_STREAMS, &value, sizeof(value)) < 0 ? -errno : 0;
 }
 
-// Bytes that the peer has not acknowledged, with a few for each chunk. The option is not in the public header; its
-// number and structure have been the same in all releases.
+// Bytes that the peer has not acknowledged, with a few for each chunk. The option is not in the public header;
+// its number and structure have been the same in all releases.
 static inline ssize_t palbe_sctp_buffered(struct socket *socket, uint32_t association) {
   struct { sctp_assoc_t association; uint32_t sending, receiving; } use = {association, 0, 0};
   socklen_t count = sizeof(use);
-  return usrsctp_getsockopt(socket, IPPROTO_SCTP, 0x1101, &use, &count) < 0 ? -(ssize_t)errno : (ssize_t)use.sending;
+  if (usrsctp_getsockopt(socket, IPPROTO_SCTP, 0x1101, &use, &count) < 0) return -(ssize_t)errno;
+  return (ssize_t)use.sending;
 }
 
 enum {
@@ -173,7 +178,7 @@ enum {
 
 struct palbe_sctp_item {
   int kind;
-  // DATA: bytes in the buffer. RESET: numbers of streams, each two bytes big-endian at the start of the buffer.
+  // DATA: bytes in the buffer. RESET: numbers of streams, two bytes each, big-endian, from the buffer's start.
   size_t count;
   // DATA: whether this is the end of the message.
   int is_end;
@@ -186,7 +191,8 @@ struct palbe_sctp_item {
   uint16_t flags;
 };
 
-static inline struct palbe_sctp_item palbe_sctp_receive(struct socket *socket, uint8_t *buffer, size_t limit) {
+static inline struct palbe_sctp_item palbe_sctp_receive(struct socket *socket, uint8_t *buffer,
+                                                        size_t limit) {
   struct palbe_sctp_item item;
   struct sctp_rcvinfo info;
   socklen_t info_count = sizeof(info);
