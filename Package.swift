@@ -50,7 +50,7 @@ let base = ["PalbeUnits", "PalbeWire"]
 let targets: [Target] = [
   // System: what Swift cannot import by itself.
   system("Linux"), system("OpenSSL"), system("Zlib"), system("Opus"), system("VPX"), system("SRTP"),
-  system("WebSockets"), system("SQLite"),
+  system("WebSockets"), system("SQLite"), system("USRSCTP"),
   .target(name: "CPalbeMallocCounter", path: "Sources/System/MallocCounter"),
 
   // Base
@@ -66,6 +66,7 @@ let targets: [Target] = [
   library("RTC", "SRTP", base + ["PalbeRTP", "PalbeCrypto"]),
   library("RTC", "ICE", base + ["PalbeCrypto"]),
   library("RTC", "DTLS", base + ["PalbeCrypto", "CPalbeOpenSSL"]),
+  library("RTC", "DataChannels", base + ["CPalbeUSRSCTP"]),
   library("RTC", "LiveKit", base + ["PalbeProtobuf", "PalbeCrypto"]),
 
   // E2EE
@@ -156,6 +157,8 @@ let targets: [Target] = [
     "mls-simulator", "PalbeMLSSimulator", path: "Tests/Support/mls-simulator",
     extra: ["PalbeUnits", "PalbeCommandLine", "PalbeMLSMessages"]),
 
+  .target(name: "CPalbeProcess", path: "Tests/Support/Process"),
+
   tests("PalbeUnits", ["PalbeTestKit"]),
   tests("PalbeWire", ["PalbeUnits", "PalbeTestKit"]),
   tests("PalbeProtobuf", base + ["PalbeTestKit"]),
@@ -167,6 +170,7 @@ let targets: [Target] = [
     "PalbeSRTP", base + ["PalbeRTP", "PalbeCrypto", "PalbeTestKit", "CPalbeSRTP", "CPalbeMallocCounter"]),
   tests("PalbeICE", base + ["PalbeCrypto", "PalbeTestKit", "PalbeNetSim"]),
   tests("PalbeDTLS", base + ["PalbeCrypto", "PalbeTestKit", "PalbeNetSim", "CPalbeOpenSSL"]),
+  tests("PalbeDataChannels", base + ["PalbeDTLS", "PalbeTestKit", "PalbeNetSim", "CPalbeProcess"]),
   tests(
     "PalbeLiveKit", base + ["PalbeProtobuf", "PalbeTestKit"], exclude: ["Golden", "CrossCheck"]),
   tests("PalbeMLSMessages", base + ["PalbeTestKit"], exclude: ["Golden"]),
@@ -232,7 +236,8 @@ let innerProducts: [Product] =
   : [
     "PalbeUnits", "PalbeWire", "PalbeProtobuf", "PalbeCrypto", "PalbeRTP", "PalbeCongestion", "PalbeSDP",
     "PalbeSRTP",
-    "PalbeICE", "PalbeDTLS", "PalbeLiveKit", "PalbeMLSMessages", "PalbeOpus", "PalbeVP8", "PalbeMediaFiles",
+    "PalbeICE", "PalbeDTLS", "PalbeDataChannels", "PalbeLiveKit", "PalbeMLSMessages", "PalbeOpus", "PalbeVP8",
+    "PalbeMediaFiles",
     "PalbeSFUCore", "PalbeCallCore", "PalbeWebServer", "PalbeSFUServer",
   ].map { .library(name: $0, targets: [$0]) }
 
