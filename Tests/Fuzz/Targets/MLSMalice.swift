@@ -23,7 +23,7 @@ extension FuzzTarget {
         case .removed:
           demand(!victim.isActive, "removed, and still active")
           return
-        case .application, .proposal, .own:
+        default:
           demand(before == Standing(victim), "a message that is no commit changed the epoch")
         }
       } catch {

@@ -48,6 +48,12 @@ extension History {
     }
   }
 
+  /// True when the engine recognises a message that it processed before.
+  private func isRecognised(_ result: Result<ProcessedMessage, MLSError>) -> Bool {
+    guard case .success(let processed) = result else { return false }
+    return String(describing: processed) == "duplicate"
+  }
+
   /// After a removal every message meets the same answer.
   private func isPast(_ member: SimulatedMember, _ message: SentMessage) throws(SimulationFailure) -> Bool {
     guard member.state == .removed else { return false }
@@ -117,6 +123,9 @@ extension History {
       matches = generation == message.generation
     case (.tooFarAhead, .failure(.message(.generationTooFarAhead(let generation)))):
       matches = generation == message.generation
+    case (.used, .success), (.stale, .success):
+      // What was read may be recognised, but nothing that was not.
+      matches = isRecognised(result) && member.read.contains(message.number)
     default: matches = false
     }
     if prediction != .read { report.messagesRefused += 1 }
@@ -140,11 +149,13 @@ extension History {
     let isHeld = member.proposals.contains(message.number)
     let matches: Bool
     switch result {
-    case .success(.own): matches = isOwn && message.epoch == epoch
+    case .success(.own): matches = isOwn && message.epoch <= epoch
+    case .success where isRecognised(result): matches = member.processed.contains(message.number)
     case .success(.proposal(_, _, let sender)):
       let isAgain = isHeld && message.message.wireFormat == .privateMessage
       matches = !isOwn && message.epoch == epoch && sender == .member(message.leaf) && !isAgain
       member.proposals.insert(message.number)
+      member.processed.insert(message.number)
     case .failure(.message(.futureEpoch)):
       matches = message.epoch > epoch
       member.waiting.append(message.number)
@@ -186,7 +197,8 @@ extension History {
       matches = isOwn && message.number == member.pending?.number && effect == message.effect
     case .success(.removed(let effect)):
       matches = !isOwn && message.epoch == epoch && effect == message.effect && removes(message, member)
-    case .success(.own): matches = isOwn && epoch == message.epoch + 1
+    case .success(.own): matches = isOwn && epoch > message.epoch
+    case .success where isRecognised(result): matches = member.processed.contains(message.number)
     case .failure(.message(.futureEpoch)):
       matches = message.epoch > epoch
       member.waiting.append(message.number)
@@ -205,7 +217,9 @@ extension History {
       "\(member.number) in epoch \(epoch) gets commit \(message.number) of epoch \(message.epoch) by "
         + "\(message.sender): \(describe(result)), expected \(String(describing: message.effect))")
     switch result {
-    case .success(.commit), .success(.ownCommit): try enter(member)
+    case .success(.commit), .success(.ownCommit):
+      member.processed.insert(message.number)
+      try enter(member)
     case .success(.removed): try leave(member)
     default: break
     }
@@ -269,6 +283,7 @@ extension History {
     member.pending = nil
     member.unsent = []
     member.proposals = []
+    member.processed = []
     member.handshakes = 0
     member.generation = 0
     member.model = ReceiverModel(epoch: membership.epoch, configuration: member.client.configuration)

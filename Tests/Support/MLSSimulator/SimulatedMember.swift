@@ -103,6 +103,8 @@ final class SimulatedMember {
   var unsent: [Int] = []
   /// Proposals of this epoch that it holds.
   var proposals: Set<Int> = []
+  /// Handshake messages that this membership processed.
+  var processed: Set<Int> = []
   /// Own handshake messages of this epoch.
   var handshakes = 0
   /// Its next application message's place in this epoch's ratchet.
