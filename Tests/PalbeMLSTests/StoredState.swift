@@ -9,6 +9,8 @@ func describeAll(_ value: Any, _ indent: String = "") -> String {
   switch value {
   case let secret as Secret: return Hex.encode(secret.bytes)
   case let bytes as [UInt8]: return Hex.encode(bytes)
+  // A new object after every start.
+  case let client as MLSClient: return Hex.encode(client.stored.withSpan { span in [UInt8](span) })
   // Its hashes are computed when they are needed.
   case let tree as RatchetTree: return Hex.encode(tree.wire.encoded())
   default: break

@@ -94,4 +94,6 @@ struct PastEpoch: Sendable {
 struct StagedEpoch: Sendable {
   var epoch: EpochState
   let effect: CommitEffect
+  /// Who we are from then on, where our signing key changes.
+  var client: MLSClient?
 }

@@ -11,10 +11,14 @@ struct GroupState: Sendable {
   var pending: PendingCommit?
   var status = Status.member
   var preSharedKeys: [[UInt8]: Secret] = [:]
-  /// Our commit that this epoch began with, so that its echo is recognised.
-  var ownCommit: MLSMessage?
+  /// What was processed, and our own commits and proposals, so that what comes again is recognised.
+  var seen = SeenMessages()
   var resumptionKeys: [(epoch: UInt64, key: Secret)] = []
   var keyPackageReference: [UInt8]?
+  /// Resumption secrets of other groups, and of this one before it was left, which commits may name.
+  var resumptionSecrets: [GroupEpoch: Secret] = [:]
+  /// Who we are since a commit of ours or an Update replaced our signing key; nil: the client the group was made for.
+  var newClient: MLSClient?
 
   enum Status: Sendable {
     case member
@@ -34,6 +38,17 @@ struct GroupState: Sendable {
     epoch.keys.markStored()
     for place in past.indices { past[place].keys.markStored() }
     pending?.staged.epoch.keys.markStored()
+  }
+}
+
+/// Names an epoch of a group.
+struct GroupEpoch: Hashable, Comparable, Sendable {
+  let groupID: [UInt8]
+  let epoch: UInt64
+
+  static func < (left: GroupEpoch, right: GroupEpoch) -> Bool {
+    left.groupID == right.groupID
+      ? left.epoch < right.epoch : left.groupID.lexicographicallyPrecedes(right.groupID)
   }
 }
 
@@ -66,10 +81,6 @@ extension MLSGroup {
     get { state.preSharedKeys }
     _modify { yield &state.preSharedKeys }
   }
-  var ownCommit: MLSMessage? {
-    get { state.ownCommit }
-    _modify { yield &state.ownCommit }
-  }
   var resumptionKeys: [(epoch: UInt64, key: Secret)] {
     get { state.resumptionKeys }
     _modify { yield &state.resumptionKeys }
@@ -93,6 +104,8 @@ struct ProposalQueue: Sendable {
   private var places: [ProposalRef: Int] = [:]
   /// Private keys of our own Updates, by public key.
   private(set) var updateKeys: [[UInt8]: Secret] = [:]
+  /// Who we are once such an Update is committed, where it has another signing key; by the leaf's encryption key.
+  private(set) var updateClients: [[UInt8]: MLSClient] = [:]
 
   subscript(_ reference: ProposalRef) -> SentProposal? { places[reference].map { all[$0].sent } }
 
@@ -105,5 +118,8 @@ struct ProposalQueue: Sendable {
     all.append(Entry(reference: reference, sent: sent))
   }
 
-  mutating func keep(_ key: Secret, forUpdate publicKey: [UInt8]) { updateKeys[publicKey] = key }
+  mutating func keep(_ key: Secret, _ client: MLSClient?, forUpdate publicKey: [UInt8]) {
+    updateKeys[publicKey] = key
+    updateClients[publicKey] = client
+  }
 }

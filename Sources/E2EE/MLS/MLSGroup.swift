@@ -17,7 +17,7 @@ import PalbeWire
 /// A commit waits as pending until it is merged or cleared: a server may take another member's first.
 public struct MLSGroup: ~Copyable, Sendable {
   let crypto: SuiteCrypto
-  let client: MLSClient
+  let founder: MLSClient
   /// All that changes, as one value: a snapshot of it costs no copy until the group changes.
   var state: GroupState
 
@@ -25,9 +25,12 @@ public struct MLSGroup: ~Copyable, Sendable {
 
   init(client: MLSClient, state: GroupState) {
     crypto = client.crypto
-    self.client = client
+    founder = client
     self.state = state
   }
+
+  /// Who we are in the group: another than it was made for once our signing key was replaced.
+  public var client: MLSClient { state.newClient ?? founder }
 
   /// A new group with one member, in epoch 0. `lifetime` is that of the creator's leaf.
   ///
@@ -43,6 +46,7 @@ public struct MLSGroup: ~Copyable, Sendable {
       crypto: crypto, policy: client.configuration.credentialPolicy, groupID: groupID,
       extensions: extensions)
     try rules.check(leaf, at: LeafIndex(0))
+    try rules.checkExternalSenders()
     let context = GroupContext(
       cipherSuite: crypto.suite, groupID: groupID, epoch: 0, treeHash: tree.rootHash(),
       confirmedTranscriptHash: [], extensions: extensions)
@@ -68,9 +72,7 @@ public struct MLSGroup: ~Copyable, Sendable {
   /// The members, by leaf.
   public var members: [Member] {
     epoch.tree.members.compactMap { index in
-      epoch.tree[index].map {
-        Member(leaf: index, credential: $0.credential, signatureKey: $0.signatureKey)
-      }
+      epoch.tree[index].map { Member(index, $0) }
     }
   }
   /// False once this client was removed or the group was closed.
@@ -92,6 +94,13 @@ public struct MLSGroup: ~Copyable, Sendable {
   /// `state(.exportTooLong)`, `state(.exporterWiped)`.
   public func exportSecret(
     label: String, context: [UInt8], length: Int
+  ) throws(MLSError) -> SymmetricKey {
+    try exportSecret(label: Array(label.utf8), context: context, length: length)
+  }
+
+  /// The same for a label of any bytes, UTF-8 or not.
+  public func exportSecret(
+    label: [UInt8], context: [UInt8], length: Int
   ) throws(MLSError) -> SymmetricKey {
     try requireActive()
     guard (0...255 * crypto.hashByteCount).contains(length) else { throw .state(.exportTooLong) }
@@ -130,7 +139,7 @@ public struct MLSGroup: ~Copyable, Sendable {
     try requireActive()
     guard let pending else { throw .state(.noCommitPending) }
     enter(pending.staged, at: unixTime)
-    ownCommit = pending.message
+    remember(pending.message, .own)
     return pending.staged.effect
   }
 
@@ -148,8 +157,8 @@ public struct MLSGroup: ~Copyable, Sendable {
     resumptionKeys.append((epoch.context.epoch, epoch.secrets.resumption))
     epoch = staged.epoch
     pending = nil
-    ownCommit = nil
     proposals = ProposalQueue()
+    if let client = staged.client { state.newClient = client }
     if let reInit = staged.effect.reInit { status = .reInitialised(reInit) }
     dropOld(at: unixTime)
   }
@@ -175,10 +184,11 @@ public struct MLSGroup: ~Copyable, Sendable {
     status = .removed
     past = []
     pending = nil
-    ownCommit = nil
     proposals = ProposalQueue()
     resumptionKeys = []
     preSharedKeys = [:]
+    state.resumptionSecrets = [:]
+    state.seen = SeenMessages()
     let nothing = EpochSecrets(epochSecret: .zeros(crypto.hashByteCount), crypto: crypto)
     epoch = EpochState(
       context: epoch.context, tree: epoch.tree, ownLeaf: epoch.ownLeaf, privateKeys: [:],
@@ -192,13 +202,9 @@ public struct MLSGroup: ~Copyable, Sendable {
       switch id.source {
       case .external(let name): key = preSharedKeys[name]
       case .resumption(_, let group, let number):
-        if group != groupID {
-          key = nil
-        } else if number == epochNumber {
-          key = epoch.secrets.resumption
-        } else {
-          key = resumptionKeys.first { $0.epoch == number }?.key
-        }
+        key =
+          state.resumptionSecrets[GroupEpoch(groupID: group, epoch: number)]
+          ?? (group == groupID ? resumptionSecret(number) : nil)
       }
       guard let key else { throw .proposals(.unknownPreSharedKey) }
       keys.append((id, key))

@@ -2,23 +2,6 @@ import PalbeMLSMessages
 import PalbeUnits
 import PalbeWire
 
-/// How many zeros follow a content before it is encrypted, RFC 9420 §6.3.1.
-public enum PaddingPolicy: Sendable, Hashable {
-  /// None: lengths show.
-  case none
-  /// Up to the next multiple of this many bytes.
-  case multiple(of: Int)
-
-  func padding(for count: Int) -> Int {
-    switch self {
-    case .none: return 0
-    case .multiple(let block):
-      guard block > 1 else { return 0 }
-      return (block - count % block) % block
-    }
-  }
-}
-
 /// Signatures and tags, RFC 9420 §6.1 and §6.2.
 enum Framing {
   static func sign(

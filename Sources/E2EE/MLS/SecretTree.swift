@@ -184,6 +184,11 @@ struct SecretTree: Sendable {
     return result
   }
 
+  /// How many keys of a sender were used or passed, of our own leaf: how many messages were sent.
+  func nextGeneration(_ leaf: LeafIndex, _ type: ContentType) -> UInt32 {
+    ratchets[leaf]?[keyPath: Self.path(type)].generation ?? 0
+  }
+
   /// The key of a received message; erased by `accept` only.
   mutating func peek(
     _ leaf: LeafIndex, _ type: ContentType, generation: UInt32, at time: UInt64 = 0, limits: RatchetLimits,

@@ -25,6 +25,8 @@ extension InteropSession {
       ?? Array((parameters.has("name") ? try parameters.text("name") : name).utf8)
     var configuration = MLSConfiguration()
     configuration.ratchetTreeInWelcome = try parameters.flag("ratchet_tree_extension", default: true)
+    // Others make key packages without an end.
+    configuration.maximumLifetimeSeconds = nil
     configuration.sendsGREASE = try parameters.flag("grease", default: false)
     if try parameters.flag("public_handshakes", default: false) {
       configuration.handshakeFormat = .publicMessage

@@ -36,15 +36,7 @@ extension InteropSession {
 
   func exportSecret(_ parameters: Parameters) throws -> [String: JSON] {
     let member = try group(parameters)
-    let label: String
-    if parameters.has("label_hex") {
-      guard let text = String(validating: try parameters.bytes("label_hex"), as: UTF8.self) else {
-        throw InteropError("notSupported", "label_hex is not UTF-8")
-      }
-      label = text
-    } else {
-      label = try parameters.text("label")
-    }
+    let label = try parameters.optionalBytes("label_hex") ?? Array(try parameters.text("label").utf8)
     let secret = try member.group.exportSecret(
       label: label, context: try parameters.optionalBytes("context") ?? [],
       length: Int(try parameters.integer("length", in: 0...65_535)))

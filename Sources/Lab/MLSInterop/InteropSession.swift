@@ -1,4 +1,3 @@
-import PalbeCrypto
 import PalbeMLS
 import PalbeMLSMessages
 import PalbeUnits
@@ -154,8 +153,6 @@ final class InteropClient {
 final class InteropGroup {
   let client: InteropClient
   private var stored: StoredGroup
-  /// Hashes of messages that were processed, the youngest last.
-  private var seen: [[UInt8]] = []
 
   init(_ client: InteropClient, _ stored: consuming StoredGroup) {
     self.client = client
@@ -188,13 +185,6 @@ final class InteropGroup {
 
   /// The application message that was read last.
   var lastMessage: MLSRecordKey { .application(Array("last".utf8), in: stored.group.groupID) }
-
-  func hasSeen(_ message: [UInt8]) -> Bool { seen.contains(SHA256.hash(message)) }
-
-  func remember(_ message: [UInt8]) {
-    seen.append(SHA256.hash(message))
-    if seen.count > 1_024 { seen.removeFirst() }
-  }
 
   /// What every answer about a group carries.
   var context: JSON {

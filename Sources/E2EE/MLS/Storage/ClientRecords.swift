@@ -87,7 +87,12 @@ extension MLSClient {
   public convenience init(
     stored record: MLSRecord, configuration: MLSConfiguration = MLSConfiguration()
   ) throws(MLSStorageError) {
-    let record = try ClientRecord(record)
+    try self.init(try ClientRecord(record), configuration: configuration)
+  }
+
+  convenience init(
+    _ record: ClientRecord, configuration: MLSConfiguration
+  ) throws(MLSStorageError) {
     do throws(MLSError) {
       let crypto = try SuiteCrypto(record.cipherSuite)
       let key = try SignatureKey(crypto.signatures, rawRepresentation: record.signatureKey.span)

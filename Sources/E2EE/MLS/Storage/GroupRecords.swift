@@ -96,13 +96,25 @@ struct RevisionRecord: StoredRecord {
 /// The pre-shared keys that the group knows.
 struct PreSharedKeysRecord: StoredRecord {
   let keys: [[UInt8]: Secret]
+  let resumption: [GroupEpoch: Secret]
 
-  init(_ keys: [[UInt8]: Secret]) { self.keys = keys }
+  init(_ state: GroupState) {
+    keys = state.preSharedKeys
+    resumption = state.resumptionSecrets
+  }
 
   init(from reader: inout ByteReader, schema: Int) throws(WireError) {
     var keys: [[UInt8]: Secret] = [:]
     for _ in 0..<(try reader.uint32()) { keys[try reader.opaque()] = try reader.secret() }
     self.keys = keys
+    var resumption: [GroupEpoch: Secret] = [:]
+    if schema >= 3 {
+      for _ in 0..<(try reader.uint32()) {
+        let epoch = GroupEpoch(groupID: try reader.opaque(), epoch: try reader.uint64())
+        resumption[epoch] = try reader.secret()
+      }
+    }
+    self.resumption = resumption
   }
 
   func encode(into writer: inout RecordWriter) {
@@ -111,13 +123,34 @@ struct PreSharedKeysRecord: StoredRecord {
       writer.plain.opaque(id)
       writer.secret(key)
     }
+    writer.plain.uint32(UInt32(resumption.count))
+    for (id, key) in resumption.sorted(by: { $0.key < $1.key }) {
+      writer.plain.opaque(id.groupID)
+      writer.plain.uint64(id.epoch)
+      writer.secret(key)
+    }
   }
 }
 
+/// One page of the messages that were processed.
+struct SeenPageRecord: StoredRecord {
+  let page: SeenMessages.Page
+
+  init(_ page: SeenMessages.Page) { self.page = page }
+
+  init(from reader: inout ByteReader, schema: Int) throws(WireError) {
+    page = SeenMessages.Page(number: try reader.uint64(), entries: try reader.opaque())
+  }
+
+  func encode(into writer: inout RecordWriter) {
+    writer.plain.uint64(page.number)
+    writer.plain.opaque(page.entries)
+  }
+}
+
+/// A commit of our own that an epoch began with, as schemas 1 and 2 kept it.
 struct MessageRecord: StoredRecord {
   let message: MLSMessage
-
-  init(_ message: MLSMessage) { self.message = message }
 
   init(from reader: inout ByteReader, schema: Int) throws(WireError) {
     message = try MLSMessage(from: &reader)
@@ -131,11 +164,13 @@ struct PendingRecord: StoredRecord {
   let message: MLSMessage
   let epoch: EpochID
   let effect: CommitEffect
+  let newClient: ClientRecord?
 
   init(_ pending: GroupState.PendingCommit) {
     message = pending.message
     epoch = pending.staged.epoch.id
     effect = pending.staged.effect
+    newClient = pending.staged.client.map(ClientRecord.init)
   }
 
   init(from reader: inout ByteReader, schema: Int) throws(WireError) {
@@ -145,7 +180,11 @@ struct PendingRecord: StoredRecord {
       epoch: try reader.uint64(), committer: try LeafIndex(from: &reader),
       added: try reader.vector(of: LeafIndex.self), removed: try reader.vector(of: LeafIndex.self),
       updated: try reader.vector(of: LeafIndex.self), hasPath: try reader.flag(),
-      reInit: try reader.optional(ReInit.self))
+      reInit: try reader.optional(ReInit.self),
+      applicationProposals: schema >= 3
+        ? try reader.vector(of: StoredApplicationProposal.self).map(\.value) : [])
+    let hasClient = schema >= 3 ? try reader.flag() : false
+    newClient = hasClient ? try ClientRecord(from: &reader, schema: schema) : nil
   }
 
   func encode(into writer: inout RecordWriter) {
@@ -158,6 +197,9 @@ struct PendingRecord: StoredRecord {
     writer.leaves(effect.updated)
     writer.flag(effect.hasPath)
     writer.plain.optional(effect.reInit)
+    writer.plain.vector(effect.applicationProposals.map(StoredApplicationProposal.init))
+    writer.flag(newClient != nil)
+    newClient?.encode(into: &writer)
   }
 }
 
@@ -167,6 +209,7 @@ struct ProposalRecord: StoredRecord {
   let sender: Sender
   let proposal: Proposal
   let updateKey: Secret?
+  let newClient: ClientRecord?
 
   init(_ entry: ProposalQueue.Entry, in queue: ProposalQueue) {
     reference = entry.reference
@@ -174,8 +217,10 @@ struct ProposalRecord: StoredRecord {
     proposal = entry.sent.proposal
     if case .update(let leaf) = proposal {
       updateKey = queue.updateKeys[leaf.encryptionKey]
+      newClient = queue.updateClients[leaf.encryptionKey].map(ClientRecord.init)
     } else {
       updateKey = nil
+      newClient = nil
     }
   }
 
@@ -184,6 +229,8 @@ struct ProposalRecord: StoredRecord {
     sender = try Sender(from: &reader)
     proposal = try Proposal(from: &reader)
     updateKey = try reader.optionalSecret()
+    let hasClient = schema >= 3 ? try reader.flag() : false
+    newClient = hasClient ? try ClientRecord(from: &reader, schema: schema) : nil
   }
 
   func encode(into writer: inout RecordWriter) {
@@ -191,5 +238,7 @@ struct ProposalRecord: StoredRecord {
     writer.value(sender)
     writer.value(proposal)
     writer.optional(updateKey)
+    writer.flag(newClient != nil)
+    newClient?.encode(into: &writer)
   }
 }

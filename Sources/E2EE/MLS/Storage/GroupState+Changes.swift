@@ -5,8 +5,9 @@ extension GroupState {
   /// Everything, for a group that is not stored yet.
   func writeAll(_ client: MLSClient, _ names: RecordNames, into transaction: inout MLSTransaction) {
     transaction.write(CoreRecord(self, client: client).record, names.core)
-    transaction.write(PreSharedKeysRecord(preSharedKeys).record, names.preSharedKeys)
-    if let ownCommit { transaction.write(MessageRecord(ownCommit).record, names.ownCommit) }
+    transaction.write(PreSharedKeysRecord(self).record, names.preSharedKeys)
+    if let newClient { transaction.write(newClient.stored, names.newClient) }
+    for page in seen.pages { transaction.write(SeenPageRecord(page).record, names.seen(page)) }
     if let pending { transaction.write(PendingRecord(pending).record, names.pending) }
     writeProposals(after: 0, names, into: &transaction)
     for part in parts { part.writeAll(names.epoch(part.id), into: &transaction) }
@@ -19,18 +20,17 @@ extension GroupState {
   ) {
     Self.write(
       CoreRecord(before, client: client), CoreRecord(self, client: client), names.core, into: &transaction)
-    if preSharedKeys.count != before.preSharedKeys.count
-      || !preSharedKeys.allSatisfy({ before.preSharedKeys[$0.key] === $0.value })
+    // What schemas 1 and 2 kept of the last epoch.
+    if epoch.id != before.epoch.id { transaction.erase(names.ownCommit) }
+    if !Self.areSame(preSharedKeys, before.preSharedKeys)
+      || !Self.areSame(resumptionSecrets, before.resumptionSecrets)
     {
-      transaction.write(PreSharedKeysRecord(preSharedKeys).record, names.preSharedKeys)
+      transaction.write(PreSharedKeysRecord(self).record, names.preSharedKeys)
     }
-    if ownCommit != before.ownCommit {
-      if let ownCommit {
-        transaction.write(MessageRecord(ownCommit).record, names.ownCommit)
-      } else {
-        transaction.erase(names.ownCommit)
-      }
+    if let newClient, newClient !== before.newClient {
+      transaction.write(newClient.stored, names.newClient)
     }
+    writeSeen(since: before.seen, names, into: &transaction)
     if pending?.message != before.pending?.message {
       if let pending {
         transaction.write(PendingRecord(pending).record, names.pending)
@@ -50,6 +50,22 @@ extension GroupState {
       } else {
         part.writeAll(names.epoch(part.id), into: &transaction)
       }
+    }
+  }
+
+  private static func areSame<Name>(_ left: [Name: Secret], _ right: [Name: Secret]) -> Bool {
+    left.count == right.count && left.allSatisfy { right[$0.key] === $0.value }
+  }
+
+  private func writeSeen(
+    since before: SeenMessages, _ names: RecordNames, into transaction: inout MLSTransaction
+  ) {
+    if seen.pages.isEmpty, !before.pages.isEmpty { return transaction.eraseAll(under: names.seen) }
+    // A page only grows, and only the last one.
+    let last = before.pages.last
+    for page in seen.pages.reversed() {
+      if let last, page.number < last.number || page == last { break }
+      transaction.write(SeenPageRecord(page).record, names.seen(page))
     }
   }
 

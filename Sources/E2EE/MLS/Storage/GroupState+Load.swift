@@ -10,21 +10,31 @@ extension GroupState {
     let reader = StateReader(names: names, client: client, storage: storage)
     guard let record = try storage.read(names.core) else { return nil }
     let core = try CoreRecord(record)
-    guard core.cipherSuite == client.cipherSuite, core.signatureKey == client.signaturePublicKey else {
-      throw .wrongClient
+    let newClient = try storage.read(names.newClient).map { record throws(MLSStorageError) in
+      try MLSClient(stored: record, configuration: client.configuration)
     }
+    // An application that replaced its signing key may name itself by the old or by the new one.
+    guard core.cipherSuite == client.cipherSuite,
+      client.signaturePublicKey == core.signatureKey
+        || client.signaturePublicKey == newClient?.signaturePublicKey
+    else { throw .wrongClient }
     self.init(try reader.epoch(core.epoch))
     for item in core.past { past.append(try reader.past(item)) }
     status = core.status
     resumptionKeys = core.resumptionKeys
     keyPackageReference = core.keyPackageReference
-    preSharedKeys = try PreSharedKeysRecord(try reader.required(names.preSharedKeys)).keys
-    if let record = try storage.read(names.ownCommit) { ownCommit = try MessageRecord(record).message }
+    self.newClient = newClient
+    let keys = try PreSharedKeysRecord(try reader.required(names.preSharedKeys))
+    preSharedKeys = keys.keys
+    resumptionSecrets = keys.resumption
+    seen = try reader.seen()
     if let record = try storage.read(names.pending) {
       let record = try PendingRecord(record)
       pending = PendingCommit(
         message: record.message,
-        staged: StagedEpoch(epoch: try reader.epoch(record.epoch), effect: record.effect))
+        staged: StagedEpoch(
+          epoch: try reader.epoch(record.epoch), effect: record.effect,
+          client: try reader.newClient(record.newClient)))
     }
     for key in try storage.keys(under: names.proposals) {
       let record = try ProposalRecord(try reader.required(key))
@@ -33,7 +43,7 @@ extension GroupState {
           SentProposal(proposal: record.proposal, sender: record.sender), record.reference, limit: .max)
       } catch { throw .inconsistent }
       if case .update(let leaf) = record.proposal, let key = record.updateKey {
-        proposals.keep(key, forUpdate: leaf.encryptionKey)
+        proposals.keep(key, try reader.newClient(record.newClient), forUpdate: leaf.encryptionKey)
       }
     }
   }
@@ -48,6 +58,25 @@ private struct StateReader {
   func required(_ key: MLSRecordKey) throws(MLSStorageError) -> MLSRecord {
     guard let record = try storage.read(key) else { throw .inconsistent }
     return record
+  }
+
+  func newClient(_ record: ClientRecord?) throws(MLSStorageError) -> MLSClient? {
+    guard let record else { return nil }
+    return try MLSClient(record, configuration: client.configuration)
+  }
+
+  func seen() throws(MLSStorageError) -> SeenMessages {
+    var pages: [SeenMessages.Page] = []
+    for key in try storage.keys(under: names.seen) {
+      pages.append(try SeenPageRecord(try required(key)).page)
+    }
+    pages.sort { $0.number < $1.number }
+    guard var seen = SeenMessages(pages: pages) else { throw .inconsistent }
+    if pages.isEmpty, let record = try storage.read(names.ownCommit) {
+      let message = try MessageRecord(record).message
+      seen.insert(SeenMessages.digest(of: message, client.crypto), .own)
+    }
+    return seen
   }
 
   func epoch(_ id: EpochID) throws(MLSStorageError) -> EpochState {

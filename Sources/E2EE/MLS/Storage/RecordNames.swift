@@ -5,7 +5,8 @@ import PalbeWire
 ///
 ///     group nil   1              the client       2 reference   a key package     3 id   a pre-shared key
 ///     group       1              core             2             revision          3      pre-shared keys
-///                 4              own commit       5             pending commit    6 i    a proposal
+///                 4              own commit (old)   5      pending commit    6 i    a proposal
+///                 7              client with a new signing key          8 i    a page of what was processed
 ///                 16 epoch 1     its secrets      16 epoch 2    message keys      16 epoch 3   public tree
 ///                 16 epoch 4 n   a secret tree node             16 epoch 5 l t    a sender's ratchet
 ///                 16 epoch 6 l t g   the key of a message not seen yet
@@ -23,9 +24,18 @@ struct RecordNames {
   var ownCommit: MLSRecordKey { key([4]) }
   var pending: MLSRecordKey { key([5]) }
   var proposals: MLSRecordKey { key([6]) }
+  var newClient: MLSRecordKey { key([7]) }
+  var seen: MLSRecordKey { key([8]) }
   var epochs: MLSRecordKey { key([16]) }
   /// Everything of the engine's in the group.
-  var all: [MLSRecordKey] { [core, revision, preSharedKeys, ownCommit, pending, proposals, epochs] }
+  var all: [MLSRecordKey] {
+    [core, revision, preSharedKeys, ownCommit, pending, proposals, newClient, seen, epochs]
+  }
+
+  /// The record that a page of processed messages takes: pages are written round and round.
+  func seen(_ page: SeenMessages.Page) -> MLSRecordKey {
+    key(seen.name + [UInt8(page.number % UInt64(SeenMessages.pageLimit))])
+  }
 
   func proposal(_ place: Int) -> MLSRecordKey {
     var name = ByteWriter(capacity: 5)

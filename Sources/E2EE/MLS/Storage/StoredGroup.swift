@@ -47,7 +47,7 @@ public struct StoredGroup: ~Copyable, Sendable {
     var transaction = MLSTransaction()
     transaction.expect(old, names.revision)
     if old != nil { for prefix in names.all { transaction.eraseAll(under: prefix) } }
-    group.state.writeAll(group.client, names, into: &transaction)
+    group.state.writeAll(group.founder, names, into: &transaction)
     transaction.write(revision, names.revision)
     if let reference = group.keyPackageReference,
       let record = try storage.read(.keyPackage(reference)),
@@ -95,7 +95,7 @@ public struct StoredGroup: ~Copyable, Sendable {
     }
     do throws(MLSStorageError) {
       var transaction = MLSTransaction()
-      group.state.writeChanges(since: before, group.client, names, into: &transaction)
+      group.state.writeChanges(since: before, group.founder, names, into: &transaction)
       try also(result, &transaction)
       if !transaction.isEmpty { try apply(&transaction) }
     } catch {

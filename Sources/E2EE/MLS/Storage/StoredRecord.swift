@@ -14,8 +14,10 @@ protocol StoredRecord: Sendable {
 ///
 /// 1. The first.
 /// 2. A key that was passed over has the time when.
+/// 3. What was processed is remembered, in pages, instead of the last commit of our own; resumption keys of other groups;
+///    a client with a new signing key; committed proposals of the application's own.
 enum RecordSchema {
-  static let current = 2
+  static let current = 3
 }
 
 extension StoredRecord {
