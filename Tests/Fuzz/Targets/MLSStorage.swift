@@ -1,3 +1,4 @@
+import PalbeCrypto
 import PalbeMLS
 import PalbeMLSMessages
 import PalbeUnits
@@ -6,7 +7,7 @@ extension FuzzTarget {
   /// The first two bytes choose a record of a stored group, the third how: the rest takes its place, or is changes
   /// (place, place, mask) to it. The group is refused, or it loads and can be used.
   static let mlsStoredGroup = FuzzTarget(name: "mls-stored-group") { bytes in
-    guard bytes.count > 3, let stored = try? StoredPair() else { return }
+    guard bytes.count > 3, let stored = StoredPair.fresh() else { return }
     let input = Array(bytes.dropFirst(3))
     let key = stored.keys[(Int(bytes[0]) << 8 | Int(bytes[1])) % stored.keys.count]
     var value = input
@@ -43,12 +44,21 @@ extension FuzzTarget {
 /// A stored group of two with something of everything, and messages to it.
 private struct StoredPair {
   let now: UInt64 = 1_800_000_000
-  let storage = InMemoryMLSStorage()
+  var storage = InMemoryMLSStorage()
   let client: MLSClient
   let keys: [MLSRecordKey]
   var messages: [MLSMessage] = []
 
-  init() throws {
+  private static let made = try? StoredPair()
+
+  /// The same each time, with a storage of its own.
+  static func fresh() -> StoredPair? {
+    guard var pair = made else { return nil }
+    pair.storage = InMemoryMLSStorage(copying: pair.storage)
+    return pair
+  }
+
+  private init() throws {
     var random = RandomSource(seed: 1)
     let now = now
     let lifetime = Lifetime(notBefore: now - 1, notAfter: now + 1)
@@ -70,7 +80,7 @@ private struct StoredPair {
     var transaction = MLSTransaction()
     transaction.write(client)
     transaction.write(try client.makeKeyPackage(lifetime: lifetime, using: &random))
-    transaction.write(PreSharedKey(id: [1], key: .init(copying: [1, 2])))
+    transaction.write(PreSharedKey(id: [1], key: SymmetricKey(copying: [1, 2])))
     try storage.apply(transaction)
     _ = try StoredGroup.insert(alice, in: storage)
     let own = [MLSRecordKey.client] + storage.keys(under: MLSRecordKey(group: nil, name: []))
