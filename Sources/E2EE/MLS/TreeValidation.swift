@@ -87,7 +87,8 @@ enum TreeValidation {
       let candidate = resolution.first(where: { $0.leaf.map { !unmerged.containsAscending($0) } ?? true })
     else { return false }
     // The others are unmerged leaves: as many as there are, and each once.
-    guard resolution.count(where: { $0.leaf.map(unmerged.containsAscending) ?? false }) == unmerged.count else {
+    guard resolution.count(where: { $0.leaf.map(unmerged.containsAscending) ?? false }) == unmerged.count
+    else {
       return false
     }
     let carried: [UInt8]
