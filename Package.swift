@@ -161,7 +161,8 @@ let targets: [Target] = [
   tests("PalbeLiveKit", base + ["PalbeProtobuf", "PalbeTestKit"], exclude: ["Golden"]),
   tests("PalbeMLSMessages", base + ["PalbeTestKit"], exclude: ["Golden"]),
   tests(
-    "PalbeMLS", base + ["PalbeCrypto", "PalbeMLSMessages", "PalbeTestKit"], exclude: ["Golden"]),
+    "PalbeMLS", base + ["PalbeCrypto", "PalbeMLSMessages", "PalbeTestKit", "CPalbeMallocCounter"],
+    exclude: ["Golden"]),
   tests("PalbeMLSInterop", ["PalbeUnits", "mls-interop"]),
   tests(
     "PalbeFrameEncryption", base + ["PalbeCrypto", "PalbeTestKit", "CPalbeMallocCounter"], exclude: ["Golden"]
