@@ -53,7 +53,8 @@ struct WarmGroupTests {
         let result = try member.process(bundle.commit)
         #expect(result == (other == place ? .ownCommit(bundle.effect) : .commit(bundle.effect)))
       }
-      #expect(Set(warm.groups.map(\.group.epochAuthenticator)).count == 1)
+      let authenticators = Set(warm.groups.map { $0.group.epochAuthenticator })
+      #expect(authenticators.count == 1)
     }
   }
 
