@@ -10,9 +10,10 @@ import media
 WIDTH, HEIGHT, FRAMES_PER_SECOND = 640, 360, 20
 
 
-async def join(url: str, token: str) -> rtc.Room:
+async def join(url: str, token: str, single: bool = True, **options) -> rtc.Room:
+    """Joins with one peer connection (/rtc/v1), or with two (/rtc)."""
     room = rtc.Room()
-    options = rtc.RoomOptions(auto_subscribe=True, single_peer_connection=True)
+    options = rtc.RoomOptions(auto_subscribe=True, single_peer_connection=single, **options)
     await asyncio.wait_for(room.connect(url, token, options), 15)
     return room
 

@@ -33,12 +33,12 @@ async def until(condition, seconds: float, what: str):
         await asyncio.sleep(0.05)
 
 
-async def two_livekit_clients(url: str, bin_path: pathlib.Path):
+async def two_livekit_clients(url: str, bin_path: pathlib.Path, singles=(True, True)):
     """One livekit client publishes a tone and numbered frames; a second one receives them."""
-    anna = await peers.join(url, hosts.token(bin_path, "livekit", "anna"))
+    anna = await peers.join(url, hosts.token(bin_path, "livekit", "anna"), single=singles[0])
     publisher = peers.Publisher(anna, 440)
     await publisher.start()
-    ben = await peers.join(url, hosts.token(bin_path, "livekit", "ben"))
+    ben = await peers.join(url, hosts.token(bin_path, "livekit", "ben"), single=singles[1])
     watcher = peers.Watcher(ben, "anna")
     try:
         await until(lambda: len(watcher.numbers) >= 100 and len(watcher.samples) >= 300, 30, "100 frames")
@@ -53,6 +53,13 @@ async def two_livekit_clients(url: str, bin_path: pathlib.Path):
         await watcher.stop()
         await anna.disconnect()
         await ben.disconnect()
+
+
+async def two_connections(url: str, bin_path: pathlib.Path):
+    """The same with two peer connections each, then with one and two."""
+    await two_livekit_clients(url, bin_path, (False, False))
+    await two_livekit_clients(url, bin_path, (True, False))
+    await two_livekit_clients(url, bin_path, (False, True))
 
 
 async def livekit_and_palbe_call(url: str, bin_path: pathlib.Path):
@@ -108,7 +115,7 @@ def write_sources(tone: pathlib.Path, numbers: pathlib.Path):
             file.write(b"FRAME\n" + media.numbered_frame(number, 640, 360))
 
 
-TESTS = [two_livekit_clients, livekit_and_palbe_call]
+TESTS = [two_livekit_clients, two_connections, livekit_and_palbe_call]
 
 
 def main() -> int:

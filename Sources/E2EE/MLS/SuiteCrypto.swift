@@ -89,8 +89,20 @@ struct SuiteCrypto: Sendable {
     info.uint16(UInt16(byteCount))
     info.label(label)
     info.opaque(context)
-    let bytes = info.bytes
-    return switch hpke.kdf {
+    return expand(secret, info.bytes, byteCount: byteCount)
+  }
+
+  /// `ExpandWithLabel` of a label that need not be UTF-8: an exporter's is any bytes.
+  func expand(_ secret: Secret, label: [UInt8], context: [UInt8], byteCount: Int) -> Secret {
+    var info = ByteWriter(capacity: 24 + label.count + context.count)
+    info.uint16(UInt16(byteCount))
+    info.opaque(Array("MLS 1.0 ".utf8) + label)
+    info.opaque(context)
+    return expand(secret, info.bytes, byteCount: byteCount)
+  }
+
+  private func expand(_ secret: Secret, _ bytes: [UInt8], byteCount: Int) -> Secret {
+    switch hpke.kdf {
     case .sha256:
       Secret(
         HKDF<SHA256>.expand(pseudoRandomKey: secret.span, info: bytes.span, outputByteCount: byteCount))
