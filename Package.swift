@@ -175,7 +175,8 @@ let targets: [Target] = [
     "PalbeLiveKit", base + ["PalbeProtobuf", "PalbeTestKit"], exclude: ["Golden", "CrossCheck"]),
   tests("PalbeMLSMessages", base + ["PalbeTestKit"], exclude: ["Golden"]),
   tests(
-    "PalbeMLS", base + ["PalbeCrypto", "PalbeMLSMessages", "PalbeTestKit", "CPalbeOpenSSL"],
+    "PalbeMLS",
+    base + ["PalbeCrypto", "PalbeMLSMessages", "PalbeTestKit", "CPalbeOpenSSL", "CPalbeMallocCounter"],
     exclude: ["Golden"]),
   tests(
     "PalbeMLSInterop",

@@ -58,37 +58,37 @@ extension MLSGroup {
   typealias PendingCommit = GroupState.PendingCommit
 
   var epoch: EpochState {
-    get { state.epoch }
+    _read { yield state.epoch }
     _modify { yield &state.epoch }
   }
   var past: [PastEpoch] {
-    get { state.past }
+    _read { yield state.past }
     _modify { yield &state.past }
   }
   var proposals: ProposalQueue {
-    get { state.proposals }
+    _read { yield state.proposals }
     _modify { yield &state.proposals }
   }
   var pending: PendingCommit? {
-    get { state.pending }
+    _read { yield state.pending }
     _modify { yield &state.pending }
   }
   var status: Status {
-    get { state.status }
+    _read { yield state.status }
     _modify { yield &state.status }
   }
   var preSharedKeys: [[UInt8]: Secret] {
-    get { state.preSharedKeys }
+    _read { yield state.preSharedKeys }
     _modify { yield &state.preSharedKeys }
   }
   var resumptionKeys: [(epoch: UInt64, key: Secret)] {
-    get { state.resumptionKeys }
+    _read { yield state.resumptionKeys }
     _modify { yield &state.resumptionKeys }
   }
   /// The key package that this group was joined with, nil for its creator and after an external commit. Its private
   /// keys are used up, unless it is one of last resort.
   public internal(set) var keyPackageReference: [UInt8]? {
-    get { state.keyPackageReference }
+    _read { yield state.keyPackageReference }
     _modify { yield &state.keyPackageReference }
   }
 }

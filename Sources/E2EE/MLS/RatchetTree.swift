@@ -238,6 +238,12 @@ struct RatchetTree: Sendable {
     return hash
   }
 
+  /// How many nodes `rootHash` would hash anew.
+  var staleHashCount: Int {
+    (0..<size.leafCount).count { leaves[$0].hash.isEmpty }
+      + (0..<size.leafCount - 1).count { parents[$0].hash.isEmpty }
+  }
+
   /// Hash of a subtree as if `unmerged` (ascending) had not been added yet, RFC 9420 §7.9.
   mutating func originalHash(_ node: NodeIndex, without unmerged: [LeafIndex]) -> [UInt8] {
     originalHash(node, without: unmerged[unmerged.places(below: node)])

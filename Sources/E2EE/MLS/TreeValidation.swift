@@ -87,10 +87,8 @@ enum TreeValidation {
       let candidate = resolution.first(where: { $0.leaf.map { !unmerged.containsAscending($0) } ?? true })
     else { return false }
     // The others are unmerged leaves: as many as there are, and each once.
-    guard resolution.count(where: { $0.leaf.map(unmerged.containsAscending) ?? false }) == unmerged.count
-    else {
-      return false
-    }
+    let added = resolution.count { $0.leaf.map(unmerged.containsAscending) ?? false }
+    guard added == unmerged.count else { return false }
     let carried: [UInt8]
     if let leaf = candidate.leaf {
       guard case .commit(let hash)? = tree[leaf]?.source else { return false }
