@@ -12,6 +12,7 @@ extension FuzzTarget {
     .hpkeOpen,
     .iceCandidate,
     .joinRequest,
+    .liveKitFrame,
     .mlsJoin,
     .mlsMessage,
     .mlsProcess,
