@@ -196,7 +196,9 @@ struct LiveKitFrameTests {
     var span = buffer.mutableSpan
     #expect(bob.ring.open(source, in: &span, frame: 40..<51, at: start) == .failed(.malformed))
     #expect(ada.ring.open(source, in: &span, frame: 0..<50, at: start) == .failed(.unknownReceiver))
-    bob.ring.removeReceiver(source)
+    #expect(try bob.receiver("ada") == source)
+    #expect(try bob.receiver("ada", .audio) != source)
+    bob.ring.participantLeft(identity: "ada")
     #expect(bob.ring.open(source, in: &span, frame: 0..<50, at: start) == .failed(.unknownReceiver))
     ada.ring.removeSender(track)
     #expect(throws: SealError.unknownSender) { try ada.seal(track, vp8()) }

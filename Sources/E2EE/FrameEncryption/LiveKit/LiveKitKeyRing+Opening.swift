@@ -3,11 +3,14 @@ import PalbeUnits
 import PalbeWire
 
 extension LiveKitKeyRing {
-  /// A handle for one track of one participant, by the identity that signaling gives. Throws `invalidName` and `tooMany`.
+  /// A handle for the tracks of one codec of one participant, by the identity that signaling gives.
+  ///
+  /// The same participant and codec give the same handle, with its memory of replays. Throws `invalidName` and `tooMany`.
   public mutating func makeReceiver(
     identity: String, codec: LiveKitFrameCodec
   ) throws(FrameKeyError) -> FrameReceiverID {
     let participant = try keptParticipant(identity)
+    for id in participant.receivers where state.receivers[id.index]?.codec == codec { return id }
     let index = state.receivers.firstIndex { $0 == nil } ?? state.receivers.count
     guard index < Self.handleLimit else { throw .tooMany(limit: Self.handleLimit) }
     state.generation &+= 1
@@ -20,13 +23,6 @@ extension LiveKitKeyRing {
     let id = FrameReceiverID(index: index, generation: receiver.generation)
     participant.receivers.append(id)
     return id
-  }
-
-  /// The track ended.
-  public mutating func removeReceiver(_ id: FrameReceiverID) {
-    guard let receiver = receiver(id) else { return }
-    receiver.participant.receivers.removeAll { $0 == id }
-    state.receivers[id.index] = nil
   }
 
   /// A participant left. A key of its own stays, in case it comes back.

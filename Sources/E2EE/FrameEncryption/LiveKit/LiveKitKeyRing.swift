@@ -166,7 +166,7 @@ final class LiveKitSender {
   }
 }
 
-/// One track of somebody else's.
+/// The tracks of one codec of somebody else.
 final class LiveKitReceiver {
   let participant: LiveKitParticipant
   let codec: LiveKitFrameCodec
