@@ -94,3 +94,15 @@ public struct LiveKitKey: ~Copyable, Sendable {
       derivation.keyByteCount == 16 ? .aes128GCM : .aes256GCM, key: frameKey.span, direction: direction)
   }
 }
+
+/// A key that several places hold, such as a configuration and a message to another thread. Wiped with the last of them.
+public final class SharedLiveKitKey: Sendable {
+  /// The key, to borrow or to copy.
+  public let key: LiveKitKey
+
+  /// Takes the key over.
+  public init(_ key: consuming LiveKitKey) { self.key = key }
+
+  /// A key of its own for a ring.
+  public func copy() -> LiveKitKey { key.copy() }
+}

@@ -177,6 +177,14 @@ package final class CallEngine: Sendable {
     threads?.network.send(.confirmSendKey)
   }
 
+  /// Changes the keys of a running call of LiveKit's frame format. Its first key belongs into the configuration.
+  package func change(_ change: LiveKitKeyChange) async throws(CallEngineError) {
+    guard case .liveKit = configuration.encryption else { throw .encryptionIsOff }
+    let reply = Latch<Result<Void, CallEngineError>>()
+    guard let threads, threads.network.send(.change(change, reply)) else { throw .notConnected }
+    try await reply.wait().get()
+  }
+
   /// Stops or resumes sending a track. Before `start` it holds from the first packet on.
   package func setMuted(_ track: LocalTrack, _ muted: Bool) async throws(CallEngineError) {
     guard configuration.publishes.contains(track) else { throw .notPublished }
