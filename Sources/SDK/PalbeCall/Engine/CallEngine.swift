@@ -146,7 +146,9 @@ package final class CallEngine: Sendable {
   package func installKey(
     _ key: [UInt8], sending: PalbeFrameEncryption.SendSwitch
   ) async throws(CallEngineError) {
-    guard case .sframe = configuration.encryption else { throw .encryptionIsOff }
+    guard configuration.encryption == .sframe else {
+      throw configuration.encryption == .none ? .encryptionIsOff : .otherEncryption
+    }
     try Self.check(key)
     // Decided under the lock of the phase: a key is either among the pending ones before they are taken, or in the mailbox.
     let threads = phase.withLock { phase -> CallThreads? in
@@ -179,7 +181,9 @@ package final class CallEngine: Sendable {
 
   /// Changes the keys of a running call of LiveKit's frame format. Its first key belongs into the configuration.
   package func change(_ change: LiveKitKeyChange) async throws(CallEngineError) {
-    guard case .liveKit = configuration.encryption else { throw .encryptionIsOff }
+    guard case .liveKit = configuration.encryption else {
+      throw configuration.encryption == .none ? .encryptionIsOff : .otherEncryption
+    }
     let reply = Latch<Result<Void, CallEngineError>>()
     guard let threads, threads.network.send(.change(change, reply)) else { throw .notConnected }
     try await reply.wait().get()
