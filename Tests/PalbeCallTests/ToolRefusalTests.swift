@@ -160,11 +160,11 @@ struct ToolRefusalTests {
   "Bad input: palbe-bench as a process", .timeLimit(.minutes(2)),
   .enabled(if: ToolProcess.executable("palbe-bench") != nil, "palbe-bench is not built: skipped"))
 struct BenchRefusalTests {
-  @Test("--help shows examples, --version the version", arguments: [[], ["frames"]])
+  @Test("--help shows examples, --version the version", arguments: [[], ["frames"], ["mls"]])
   func help(command: [String]) throws {
     let help = try ToolProcess.run("palbe-bench", command + ["--help"])
     #expect(help.code == 0 && help.errors.isEmpty)
-    #expect(help.output.contains("palbe-bench frames --json"))
+    #expect(help.output.contains("palbe-bench \(command.first ?? "frames") --json"))
     let version = try ToolProcess.run("palbe-bench", command + ["--version"])
     #expect(version == ToolProcess.Result(code: 0, output: "palbe-bench \(Release.version)\n", errors: ""))
   }
@@ -174,6 +174,8 @@ struct BenchRefusalTests {
     arguments: [
       [], ["frame"], ["frames", "--jsno"], ["frames", "--json=1"], ["frames", "--slices"],
       ["frames", "--slices", "0"], ["frames", "--slices", "ten"], ["frames", "10"],
+      ["mls", "--members", "1"], ["mls", "--members", "2,"], ["mls", "--members", "20001"],
+      ["mls", "--slices", "0"],
     ])
   func misuse(arguments: [String]) throws {
     let result = try ToolProcess.run("palbe-bench", arguments)

@@ -19,9 +19,10 @@ def encryption(passphrase: bytes, hkdf: bool = False) -> rtc.E2EEOptions:
     return rtc.E2EEOptions(key_provider_options=options)
 
 
-async def join(url: str, token: str, encryption: rtc.E2EEOptions | None = None) -> rtc.Room:
+async def join(url: str, token: str, single: bool = True, **options) -> rtc.Room:
+    """Joins with one peer connection (/rtc/v1), or with two (/rtc)."""
     room = rtc.Room()
-    options = rtc.RoomOptions(auto_subscribe=True, single_peer_connection=True, encryption=encryption)
+    options = rtc.RoomOptions(auto_subscribe=True, single_peer_connection=single, **options)
     await asyncio.wait_for(room.connect(url, token, options), 15)
     return room
 

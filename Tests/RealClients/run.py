@@ -33,12 +33,12 @@ async def until(condition, seconds: float, what: str):
         await asyncio.sleep(0.05)
 
 
-async def two_livekit_clients(url: str, bin_path: pathlib.Path):
+async def two_livekit_clients(url: str, bin_path: pathlib.Path, singles=(True, True)):
     """One livekit client publishes a tone and numbered frames; a second one receives them."""
-    anna = await peers.join(url, hosts.token(bin_path, "livekit", "anna"))
+    anna = await peers.join(url, hosts.token(bin_path, "livekit", "anna"), single=singles[0])
     publisher = peers.Publisher(anna, 440)
     await publisher.start()
-    ben = await peers.join(url, hosts.token(bin_path, "livekit", "ben"))
+    ben = await peers.join(url, hosts.token(bin_path, "livekit", "ben"), single=singles[1])
     watcher = peers.Watcher(ben, "anna")
     try:
         await until(lambda: len(watcher.numbers) >= 100 and len(watcher.samples) >= 300, 30, "100 frames")
@@ -53,6 +53,13 @@ async def two_livekit_clients(url: str, bin_path: pathlib.Path):
         await watcher.stop()
         await anna.disconnect()
         await ben.disconnect()
+
+
+async def two_connections(url: str, bin_path: pathlib.Path):
+    """The same with two peer connections each, then with one and two."""
+    await two_livekit_clients(url, bin_path, (False, False))
+    await two_livekit_clients(url, bin_path, (True, False))
+    await two_livekit_clients(url, bin_path, (False, True))
 
 
 async def livekit_and_palbe_call(url: str, bin_path: pathlib.Path):
@@ -82,7 +89,7 @@ async def encrypted_with_a_wrong_key(url: str, bin_path: pathlib.Path):
         folder = pathlib.Path(name)
         write_sources(folder)
         (folder / "passphrase").write_bytes(b"another passphrase")
-        anna = await peers.join(url, hosts.token(bin_path, "mixed", "anna"), peers.encryption(PASSPHRASE))
+        anna = await peers.join(url, hosts.token(bin_path, "mixed", "anna"), encryption=peers.encryption(PASSPHRASE))
         publisher = peers.Publisher(anna, 660)
         watcher = peers.Watcher(anna, "palbe")
         await publisher.start()
@@ -135,7 +142,7 @@ async def exchange(
         folder = pathlib.Path(name)
         write_sources(folder)
         record = folder / "record"
-        anna = await peers.join(url, hosts.token(bin_path, "mixed", "anna"), encryption)
+        anna = await peers.join(url, hosts.token(bin_path, "mixed", "anna"), encryption=encryption)
         publisher = peers.Publisher(anna, 660)
         watcher = peers.Watcher(anna, "palbe")
         ratcheted = None
@@ -190,7 +197,8 @@ def write_sources(folder: pathlib.Path):
 
 
 TESTS = [
-    two_livekit_clients, livekit_and_palbe_call, encrypted_with_pbkdf2, encrypted_with_hkdf, encrypted_with_a_wrong_key,
+    two_livekit_clients, two_connections, livekit_and_palbe_call, encrypted_with_pbkdf2, encrypted_with_hkdf,
+    encrypted_with_a_wrong_key,
 ]
 
 
