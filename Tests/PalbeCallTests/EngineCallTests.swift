@@ -70,7 +70,9 @@ struct EngineCallTests {
     for party in parties { await party.engine.stop() }
   }
 
-  @Test("livekit-protocol.md §3: a call in LiveKit's format, a ratchet and another slot on the way; keys of the other format are refused")
+  @Test(
+    "livekit-protocol.md §3: a call in LiveKit's format, a ratchet and another slot on the way; keys of the other format are refused"
+  )
   func liveKitFormat() async throws {
     let sfu = try TestSFU()
     defer { sfu.stop() }
@@ -81,7 +83,9 @@ struct EngineCallTests {
         $0.liveKitKey = key
       }
     }
-    await #expect(throws: CallEngineError.notConnected) { try await parties[0].engine.change(.send(index: 0)) }
+    await #expect(throws: CallEngineError.notConnected) {
+      try await parties[0].engine.change(.send(index: 0))
+    }
     for party in parties { try await party.engine.start() }
     for party in parties { await party.wait { $0.pictures.count >= 5 && $0.played >= 5 } }
     try await parties[0].engine.change(.ratchet(index: 0))
@@ -103,7 +107,9 @@ struct EngineCallTests {
     }
     for party in parties { await party.engine.stop() }
     let sframe = try Party("eve", at: sfu.url)
-    await #expect(throws: CallEngineError.otherEncryption) { try await sframe.engine.change(.ratchet(index: 0)) }
+    await #expect(throws: CallEngineError.otherEncryption) {
+      try await sframe.engine.change(.ratchet(index: 0))
+    }
   }
 
   private static func liveKitKey(_ number: UInt8) throws -> LiveKitKey {
