@@ -39,7 +39,30 @@ struct ToolRefusalTests {
     "misuse of the command line",
     arguments: [
       ([], "expected a command"), (["call"], "unknown command 'call'"), (["--hlep"], "unknown command"),
-      (join("--url", closed, "--token", "t"), "'--key HEX' or '--no-e2ee'"),
+      (join("--url", closed, "--token", "t"), "'--key HEX', '--e2ee livekit' or '--no-e2ee'"),
+      (join("--url", closed, "--token", "t", "--e2ee", "gcm"), "none of 'sframe'"),
+      (join("--url", closed, "--token", "t", "--e2ee", "sframe"), "'--key' is missing"),
+      (join("--url", closed, "--token", "t", "--e2ee", "livekit", "--key", hexKey), "exclude each other"),
+      (join("--url", closed, "--token", "t", "--e2ee", "livekit", "--no-e2ee"), "exclude each other"),
+      (
+        join("--url", closed, "--token", "t", "--e2ee", "none", "--passphrase-file", "x"),
+        "exclude each other"
+      ),
+      (join("--url", closed, "--token", "t", "--key", hexKey, "--kdf", "hkdf"), "exclude each other"),
+      (join("--url", closed, "--token", "t", "--e2ee", "livekit", "--kdf", "scrypt"), "neither 'pbkdf2' nor"),
+      (join("--url", closed, "--token", "t", "--e2ee", "livekit"), "PALBE_PASSPHRASE"),
+      (
+        join("--url", closed, "--token", "t", "--e2ee", "livekit", "--passphrase-file", "/nowhere/p"),
+        "/nowhere/p"
+      ),
+      (
+        join("--url", closed, "--token", "t", "--e2ee", "livekit", "--passphrase-file", "/dev/null"),
+        "is empty"
+      ),
+      (
+        join("--url", closed, "--token", "t", "--e2ee", "livekit", "--passphrase-file", "/dev/zero"),
+        "above 65536"
+      ),
       (join("--url", closed, "--token", "t", "--key", hexKey, "--no-e2ee"), "exclude each other"),
       (join("--url", closed, "--token", "t", "--key", "abcd"), "has 2 bytes"),
       (join("--url", closed, "--token", "t", "--key", hexKey + "00"), "has 33 bytes"),

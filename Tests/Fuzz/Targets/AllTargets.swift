@@ -13,6 +13,7 @@ extension FuzzTarget {
     .hpkeOpen,
     .iceCandidate,
     .joinRequest,
+    .liveKitFrame,
     .mlsGroupInfo,
     .mlsJoin,
     .mlsKeyPackage,
