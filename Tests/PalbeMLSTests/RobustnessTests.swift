@@ -278,4 +278,30 @@ struct RobustnessTests {
       _ = try group.members[1].group.proposeAdd(broken, using: &group.random)
     }
   }
+
+  @Test("Item 3: proposals left out of our own commits are still found when another member commits them")
+  func setAside() throws {
+    var group = try TestGroup(4)
+    let receiver = group.members[1]
+    let proposal = try group.members[0].group.proposeRemove(LeafIndex(3), using: &group.random)
+    for member in group.members.dropFirst() { _ = try member.process(proposal) }
+    let own = try receiver.group.proposeUpdate(using: &group.random)
+    for member in group.members where member !== receiver { _ = try member.process(own) }
+    receiver.group.clearPendingProposals()
+    #expect(receiver.group.pendingProposals.isEmpty)
+    // None of them is in a commit of its own.
+    let mine = try receiver.group.commit(at: noon, using: &group.random)
+    #expect(mine.effect.removed.isEmpty && mine.effect.updated.isEmpty)
+    receiver.group.clearPendingCommit()
+    // But in another member's they are known.
+    let bundle = try group.members[2].group.commit(at: noon, using: &group.random)
+    #expect(bundle.effect.removed == [LeafIndex(3)] && bundle.effect.updated == [LeafIndex(1)])
+    guard case .commit(let effect) = try receiver.process(bundle.commit) else {
+      Issue.record("expected a commit")
+      return
+    }
+    #expect(effect.removed == [LeafIndex(3)])
+    try group.members[2].group.mergePendingCommit(at: noon)
+    #expect(receiver.group.epochAuthenticator == group.members[2].group.epochAuthenticator)
+  }
 }

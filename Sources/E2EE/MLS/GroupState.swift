@@ -98,6 +98,8 @@ struct ProposalQueue: Sendable {
   struct Entry: Sendable {
     let reference: ProposalRef
     let sent: SentProposal
+    /// Not for commits of our own. Another member's may name it all the same.
+    var isSetAside = false
   }
 
   private(set) var all: [Entry] = []
@@ -110,12 +112,19 @@ struct ProposalQueue: Sendable {
   subscript(_ reference: ProposalRef) -> SentProposal? { places[reference].map { all[$0].sent } }
 
   mutating func insert(
-    _ sent: SentProposal, _ reference: ProposalRef, limit: Int
+    _ sent: SentProposal, _ reference: ProposalRef, isSetAside: Bool = false, limit: Int
   ) throws(MLSError) {
     guard places[reference] == nil else { return }
     guard all.count < limit else { throw .proposals(.tooManyPending) }
     places[reference] = all.count
-    all.append(Entry(reference: reference, sent: sent))
+    all.append(Entry(reference: reference, sent: sent, isSetAside: isSetAside))
+  }
+
+  /// Those that our own commits take up.
+  var forOwnCommits: [Entry] { all.filter { !$0.isSetAside } }
+
+  mutating func setAllAside() {
+    for place in all.indices { all[place].isSetAside = true }
   }
 
   mutating func keep(_ key: Secret, _ client: MLSClient?, forUpdate publicKey: [UInt8]) {

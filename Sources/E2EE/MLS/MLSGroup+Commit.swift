@@ -150,12 +150,13 @@ extension MLSGroup {
     var chosen: [LeafIndex: ProposalRef] = [:]
     var removed: Set<LeafIndex> = [ownLeaf]
     for case .remove(let leaf) in list { removed.insert(leaf) }
-    for entry in proposals.all {
+    let waiting = proposals.forOwnCommits
+    for entry in waiting {
       if case .remove(let leaf) = entry.sent.proposal, removed.insert(leaf).inserted {
         chosen[leaf] = entry.reference
       }
     }
-    for entry in proposals.all {
+    for entry in waiting {
       if case .update = entry.sent.proposal, case .member(let leaf) = entry.sent.sender,
         !removed.contains(leaf)
       {
@@ -163,8 +164,8 @@ extension MLSGroup {
       }
     }
     var extensionsSeen = list.contains { $0.type == .groupContextExtensions }
-    let alone = proposals.all.count == 1 && list.isEmpty
-    return proposals.all.filter { entry in
+    let alone = waiting.count == 1 && list.isEmpty
+    return waiting.filter { entry in
       switch entry.sent.proposal {
       case .remove(let leaf): return chosen[leaf] == entry.reference
       case .update:

@@ -80,7 +80,7 @@ public struct MLSGroup: ~Copyable, Sendable {
   /// True while a commit of ours waits.
   public var hasPendingCommit: Bool { pending != nil }
   /// Proposals that wait for a commit.
-  public var pendingProposals: [Proposal] { proposals.all.map(\.sent.proposal) }
+  public var pendingProposals: [Proposal] { proposals.forOwnCommits.map(\.sent.proposal) }
 
   /// The same at all members of an epoch and at nobody else, RFC 9420 §8.7. Not secret to members.
   public var epochAuthenticator: [UInt8] { [UInt8](epoch.secrets.authenticator.span) }
@@ -146,8 +146,9 @@ public struct MLSGroup: ~Copyable, Sendable {
   /// Forgets our own pending commit, for instance because the server refused it. Always possible.
   public mutating func clearPendingCommit() { pending = nil }
 
-  /// Forgets the proposals that wait.
-  public mutating func clearPendingProposals() { proposals = ProposalQueue() }
+  /// Leaves the proposals that wait out of our own commits. They are not forgotten before the epoch ends: another member
+  /// may commit them, and their messages could not be read again.
+  public mutating func clearPendingProposals() { proposals.setAllAside() }
 
   mutating func enter(_ staged: StagedEpoch, at unixTime: UInt64) {
     past.append(

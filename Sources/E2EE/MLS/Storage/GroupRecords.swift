@@ -210,11 +210,13 @@ struct ProposalRecord: StoredRecord {
   let proposal: Proposal
   let updateKey: Secret?
   let newClient: ClientRecord?
+  let isSetAside: Bool
 
   init(_ entry: ProposalQueue.Entry, in queue: ProposalQueue) {
     reference = entry.reference
     sender = entry.sent.sender
     proposal = entry.sent.proposal
+    isSetAside = entry.isSetAside
     if case .update(let leaf) = proposal {
       updateKey = queue.updateKeys[leaf.encryptionKey]
       newClient = queue.updateClients[leaf.encryptionKey].map(ClientRecord.init)
@@ -231,6 +233,7 @@ struct ProposalRecord: StoredRecord {
     updateKey = try reader.optionalSecret()
     let hasClient = schema >= 3 ? try reader.flag() : false
     newClient = hasClient ? try ClientRecord(from: &reader, schema: schema) : nil
+    isSetAside = schema >= 4 ? try reader.flag() : false
   }
 
   func encode(into writer: inout RecordWriter) {
@@ -240,5 +243,6 @@ struct ProposalRecord: StoredRecord {
     writer.optional(updateKey)
     writer.flag(newClient != nil)
     newClient?.encode(into: &writer)
+    writer.flag(isSetAside)
   }
 }

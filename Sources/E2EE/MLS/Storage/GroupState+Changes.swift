@@ -94,7 +94,9 @@ extension GroupState {
     let old = before.proposals.all
     let new = proposals.all
     var same = 0
-    while same < min(old.count, new.count), old[same].reference == new[same].reference { same += 1 }
+    while same < min(old.count, new.count), old[same].reference == new[same].reference,
+      old[same].isSetAside == new[same].isSetAside
+    { same += 1 }
     for place in same..<max(same, old.count) { transaction.erase(names.proposal(place)) }
     writeProposals(after: same, names, into: &transaction)
   }

@@ -40,7 +40,8 @@ extension GroupState {
       let record = try ProposalRecord(try reader.required(key))
       do {
         try proposals.insert(
-          SentProposal(proposal: record.proposal, sender: record.sender), record.reference, limit: .max)
+          SentProposal(proposal: record.proposal, sender: record.sender), record.reference,
+          isSetAside: record.isSetAside, limit: .max)
       } catch { throw .inconsistent }
       if case .update(let leaf) = record.proposal, let key = record.updateKey {
         proposals.keep(key, try reader.newClient(record.newClient), forUpdate: leaf.encryptionKey)

@@ -17,7 +17,7 @@ protocol StoredRecord: Sendable {
 /// 3. What was processed is remembered, in pages, instead of the last commit of our own; resumption keys of other groups;
 ///    a client with a new signing key; committed proposals of the application's own.
 enum RecordSchema {
-  static let current = 3
+  static let current = 4
 }
 
 extension StoredRecord {
