@@ -29,7 +29,9 @@ struct AllocationTests {
       var report = TransportFeedback(
         sender: SSRC(1), media: SSRC(2), baseSequence: UInt16(run * 10), referenceTime: Int32(run),
         feedbackCount: 0)
-      for packet in 0..<10 where packet != run % 11 { _ = report.append(UInt16(run * 10 + packet), ticks: Int32(packet * 20)) }
+      for packet in 0..<10 where packet != run % 11 {
+        _ = report.append(UInt16(run * 10 + packet), ticks: Int32(packet * 20))
+      }
       return report
     }
     let count = allocations { run in

@@ -22,16 +22,22 @@ struct BandwidthEstimatorTests {
     return sorted.isEmpty ? 0 : sorted[sorted.count / 2] / 1_000
   }
 
-  private func worstQueue(_ samples: [Flow.Sample]) -> TimeDelta { samples.map(\.queue).max() ?? .zero }
+  /// The queue that one sample in twenty exceeds.
+  private func longQueue(_ samples: [Flow.Sample]) -> TimeDelta {
+    let sorted = samples.map(\.queue).sorted()
+    return sorted.isEmpty ? .zero : sorted[sorted.count * 95 / 100]
+  }
 
-  @Test("Constant 2 Mbit/s: within 20 % after 5 s, and packets hardly wait", arguments: 1...4 as ClosedRange<UInt64>)
+  @Test(
+    "Constant 2 Mbit/s: within 20 % after 5 s, and packets hardly wait",
+    arguments: 1...4 as ClosedRange<UInt64>)
   func constant(seed: UInt64) {
     let world = CongestionWorld(.constant, seed: seed)
     let flow = world.add(.adaptive(.megabitsPerSecond(5)))
     world.run(until: .seconds(40))
     #expect(near(samples(flow, 5, 40), 2_000) >= 0.98, "seed \(seed), median \(median(samples(flow, 5, 40)))")
-    #expect(worstQueue(samples(flow, 5, 40)) < .milliseconds(200), "seed \(seed)")
-    #expect(flow.paddingBytes * 30 < flow.sentBytes, "seed \(seed)")
+    #expect(longQueue(samples(flow, 5, 40)) < .milliseconds(120), "seed \(seed)")
+    #expect(flow.paddingBytes * 25 < flow.sentBytes, "seed \(seed)")
   }
 
   @Test(
@@ -45,7 +51,7 @@ struct BandwidthEstimatorTests {
       let span = samples(flow, from, to)
       #expect(near(span, rate) >= 0.95, "seed \(seed), from \(from) s: median \(median(span))")
       #expect(near(Array(span.prefix(5)), rate) >= 0.6, "seed \(seed), \(from) s: \(span[0].estimate)")
-      #expect(worstQueue(span) < .milliseconds(260), "seed \(seed), from \(from) s: \(worstQueue(span))")
+      #expect(longQueue(span) < .milliseconds(180), "seed \(seed), from \(from) s: \(longQueue(span))")
     }
   }
 
@@ -58,7 +64,7 @@ struct BandwidthEstimatorTests {
     world.run(until: .seconds(45))
     let span = samples(flow, 5, 45)
     #expect(near(span, 2_000) >= 0.85, "\(link), seed \(seed): median \(median(span)), \(near(span, 2_000))")
-    #expect(worstQueue(span) < .milliseconds(320), "\(link), seed \(seed)")
+    #expect(longQueue(span) < .milliseconds(150), "\(link), seed \(seed)")
   }
 
   @Test("100 ms of jitter is not taken for a queue", arguments: 1...4 as ClosedRange<UInt64>)
@@ -160,7 +166,9 @@ struct BandwidthEstimatorTests {
     #expect((TimeDelta.milliseconds(48)...TimeDelta.milliseconds(150)).contains(roundTrip))
   }
 
-  @Test("Two flows share a link: neither takes more than 70 % in the long run", arguments: 1...2 as ClosedRange<UInt64>)
+  @Test(
+    "Two flows share a link: neither takes more than 70 % in the long run",
+    arguments: 1...2 as ClosedRange<UInt64>)
   func fairness(seed: UInt64) {
     let world = CongestionWorld(.constant, seed: seed)
     let first = world.add(.adaptive(.megabitsPerSecond(5)))
@@ -186,8 +194,10 @@ struct BandwidthEstimatorTests {
     let freeze = flow.arrivals.longestFreeze(from: world.start + .seconds(1), to: world.now)
     #expect(freeze < .seconds(2), "\(link), seed \(seed)")
     let times = flow.layers.changes.map { ($0.at - world.start).inMilliseconds }
+    // Cross traffic that comes back before 10 s are over forces a change: down is at once.
+    let most = link.name == SimulatedLink.crossTraffic.name ? 2 : 1
     #expect(
-      flow.layers.mostChanges(within: .seconds(10), from: world.start + .seconds(10)) <= 1,
+      flow.layers.mostChanges(within: .seconds(10), from: world.start + .seconds(10)) <= most,
       "\(link), seed \(seed): \(times)")
     #expect(flow.layers.changes.count < 12, "\(link), seed \(seed): \(times)")
   }

@@ -63,7 +63,8 @@ final class Flow {
   private var queueSinceSample = TimeDelta.zero
 
   init(
-    _ number: UInt8, source: Source, limits: BandwidthEstimator.Limits = .init(), feedback: TimeDelta, seed: UInt64
+    _ number: UInt8, source: Source, limits: BandwidthEstimator.Limits = .init(), feedback: TimeDelta,
+    seed: UInt64
   ) {
     sender = SocketAddress(ipv4: 192, 0, 2, number, port: 1)
     receiver = SocketAddress(ipv4: 198, 51, 100, number, port: 1)
@@ -86,7 +87,8 @@ final class Flow {
     if let nextSend { next = min(next, nextSend) }
     if sendsFeedback, let deadline = recorder.nextDeadline {
       // The recorder's clock drifts; a step of a millisecond finds it.
-      next = min(next, receiverTime(now) >= deadline ? now : now + max(.milliseconds(1), deadline - receiverTime(now)))
+      next = min(
+        next, receiverTime(now) >= deadline ? now : now + max(.milliseconds(1), deadline - receiverTime(now)))
     }
     return max(next, now + .microseconds(50))
   }
@@ -144,7 +146,8 @@ final class Flow {
     nextSend = nil
     while let first = queue.first {
       switch pacer.decide(
-        .video, byteCount: first.byteCount, since: first.since, queued: DataSize(bytes: Int64(queuedBytes)), at: now)
+        .video, byteCount: first.byteCount, since: first.since, queued: DataSize(bytes: Int64(queuedBytes)),
+        at: now)
       {
       case .now: transmit(first.byteCount, .video, &network, at: now)
       case .at(let time):
@@ -160,11 +163,13 @@ final class Flow {
       let bytes = estimator.probePadding(at: now)
       guard bytes > 0 else { return }
       transmit(max(min(bytes, 1_200), 60), .padding, &network, at: now)
-      paddingBytes += bytes
+      paddingBytes += min(bytes, 1_200)
     }
   }
 
-  private func transmit(_ byteCount: Int, _ kind: Pacer.Kind, _ network: inout NetworkSimulator, at now: Instant) {
+  private func transmit(
+    _ byteCount: Int, _ kind: Pacer.Kind, _ network: inout NetworkSimulator, at now: Instant
+  ) {
     let number = estimator.packetSent(byteCount: byteCount, at: now)
     pacer.sent(kind, byteCount: byteCount, at: now)
     sentBytes += byteCount
@@ -184,7 +189,8 @@ final class Flow {
       arrivedBytes += bytes.count
       arrivals.frame(at: datagram.arrival)
       let serial = (0..<4).reduce(0) { $0 | Int(bytes[2 + $1]) << (8 * $1) }
-      queueSinceSample = max(queueSinceSample, datagram.arrival - departures[serial] - link.delay - link.jitter)
+      queueSinceSample = max(
+        queueSinceSample, datagram.arrival - departures[serial] - link.delay - link.jitter)
       recorder.record(
         transportSequence: UInt16(bytes[0]) << 8 | UInt16(bytes[1]), at: receiverTime(datagram.arrival))
     } else {
@@ -222,11 +228,13 @@ final class CongestionWorld {
 
   @discardableResult
   func add(
-    _ source: Flow.Source, desired: DataRate = .megabitsPerSecond(5), limits: BandwidthEstimator.Limits = .init(),
+    _ source: Flow.Source, desired: DataRate = .megabitsPerSecond(5),
+    limits: BandwidthEstimator.Limits = .init(),
     feedback: TimeDelta = .milliseconds(100)
   ) -> Flow {
     let flow = Flow(
-      UInt8(flows.count + 1), source: source, limits: limits, feedback: feedback, seed: seed &* 31 &+ UInt64(flows.count))
+      UInt8(flows.count + 1), source: source, limits: limits, feedback: feedback,
+      seed: seed &* 31 &+ UInt64(flows.count))
     flow.nextFrame = now + .milliseconds(11 * flows.count)
     scenario.update(&network, from: flow.sender, to: flow.receiver, after: now - start)
     if let first = flows.first {

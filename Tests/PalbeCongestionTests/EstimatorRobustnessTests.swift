@@ -17,11 +17,14 @@ struct EstimatorRobustnessTests {
       switch Int.random(in: 0..<6, using: &random) {
       case 0:
         estimator.setDesired(DataRate(bitsPerSecond: Int64(bitPattern: random.next())), at: now)
-      case 1: estimator.receive(receiverEstimate: DataRate(bitsPerSecond: Int64(bitPattern: random.next())), at: now)
+      case 1:
+        estimator.receive(
+          receiverEstimate: DataRate(bitsPerSecond: Int64(bitPattern: random.next())), at: now)
       case 2: estimator.handleTimeout(at: now)
       case 3:
         var feedback = TransportFeedback(
-          sender: SSRC(1), media: SSRC(2), baseSequence: number &+ UInt16.random(in: 0...40, using: &random) &- 40,
+          sender: SSRC(1), media: SSRC(2),
+          baseSequence: number &+ UInt16.random(in: 0...40, using: &random) &- 40,
           statusCount: UInt16.random(in: 0...UInt16.max, using: &random),
           referenceTime: Int32(truncatingIfNeeded: random.next()), feedbackCount: 0)
         for _ in 0..<Int.random(in: 0..<60, using: &random) {

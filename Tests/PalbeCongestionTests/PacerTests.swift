@@ -31,7 +31,8 @@ struct PacerTests {
     let left = drain(&pacer, 40)
     #expect(left.prefix(2).allSatisfy { $0 == start })
     let seconds = ((left.last ?? start) - start).inSeconds
-    #expect((0.14...0.155).contains(seconds), "40 packets at 2.5 Mbit/s take 154 ms less the burst: \(seconds)")
+    #expect(
+      (0.14...0.155).contains(seconds), "40 packets at 2.5 Mbit/s take 154 ms less the burst: \(seconds)")
     #expect(zip(left, left.dropFirst()).allSatisfy { $0 <= $1 })
   }
 
@@ -49,7 +50,8 @@ struct PacerTests {
     for _ in 0..<20 { pacer.sent(.video, byteCount: 1_200, at: start) }
     #expect(
       pacer.decide(.audio, byteCount: 100, since: start, queued: .zero, at: start) == .now)
-    guard case .at(let time) = pacer.decide(.padding, byteCount: 200, since: start, queued: .zero, at: start) else {
+    guard case .at(let time) = pacer.decide(.padding, byteCount: 200, since: start, queued: .zero, at: start)
+    else {
       Issue.record("padding does not wait")
       return
     }
@@ -64,9 +66,11 @@ struct PacerTests {
     pacer.setTarget(DataRate(bitsPerSecond: .max), at: .distantFuture)
     pacer.sent(.video, byteCount: .max, at: Instant(nanoseconds: .min))
     pacer.setTarget(.kilobitsPerSecond(10), at: .zero)
-    _ = pacer.decide(.video, byteCount: 1, since: .distantFuture, queued: DataSize(bytes: .max), at: .distantFuture)
     _ = pacer.decide(
-      .video, byteCount: 1, since: Instant(nanoseconds: .min), queued: DataSize(bytes: .min), at: .distantFuture)
+      .video, byteCount: 1, since: .distantFuture, queued: DataSize(bytes: .max), at: .distantFuture)
+    _ = pacer.decide(
+      .video, byteCount: 1, since: Instant(nanoseconds: .min), queued: DataSize(bytes: .min),
+      at: .distantFuture)
     _ = pacer.room(at: Instant(nanoseconds: .min))
     pacer.setProbe(nil, at: .distantFuture)
   }

@@ -15,6 +15,8 @@ extension BandwidthEstimator {
     lastFeedback = self.now
     lastTimeout = nil
     waitingSince = nil
+    bridge(to: numbers.lowerBound, in: feedback)
+    nextReported = max(nextReported, numbers.upperBound)
     let newest = read(feedback, numbers: numbers)
     // Packets sent after the newest reported one still wait.
     if numbers.upperBound < history.next { waitingSince = wasWaiting.map { max($0, self.now) } ?? self.now }
@@ -55,6 +57,31 @@ extension BandwidthEstimator {
       number += 1
     }
     return newest
+  }
+
+  /// A report was lost: what it would have told is taken to be like what the others tell, or the rate that arrived
+  /// would seem lower than it is.
+  private mutating func bridge(to first: UInt64, in feedback: TransportFeedback) {
+    guard nextReported > 0, nextReported < first, feedback.arrivals.count > 0, delivery.bitsPerSecond != nil
+    else {
+      return
+    }
+    let known = history.known(
+      from: UInt16(truncatingIfNeeded: nextReported), count: Int(clamping: first - nextReported))
+    let start = delivery.lastArrival
+    let span = arrivalOrigin + TransportFeedback.tick * Int(feedback.arrivals[0].ticks) - start
+    guard !known.isEmpty, span > .zero, span < .seconds(1) else { return }
+    let step = span / (Int(known.upperBound - known.lowerBound) + 1)
+    var number = known.lowerBound
+    while number < known.upperBound {
+      let packet = history[number]
+      if packet.fate == SendHistory.Fate.unknown.rawValue {
+        delivery.add(
+          byteCount: Int(Double(packet.byteCount) * (1 - loss.ratio)),
+          at: start + step * Int(number - known.lowerBound + 1))
+      }
+      number += 1
+    }
   }
 
   private mutating func note(

@@ -63,6 +63,8 @@ public struct BandwidthEstimator: Sendable {
   /// When the first packet since the last feedback left.
   var waitingSince: Instant?
   var lastTimeout: Instant?
+  /// The number after the highest one reported on.
+  var nextReported: UInt64 = 0
   /// The receiver's clock, made continuous.
   var lastReference: Int32?
   var arrivalOrigin = Instant.zero

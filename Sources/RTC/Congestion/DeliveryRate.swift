@@ -17,7 +17,7 @@ struct DeliveryRate: Sendable {
   private var newest: Int64?
   /// The first bucket that holds anything since the last pause.
   private var oldest: Int64 = 0
-  private var lastArrival = Instant.zero
+  private(set) var lastArrival = Instant.zero
 
   /// Takes a packet in.
   mutating func add(byteCount: Int, at arrival: Instant) {

@@ -78,7 +78,8 @@ public struct LayerAllocator: Sendable {
 
     /// Values for a call.
     public init(
-      fill: Int = 87, hold: TimeDelta = .seconds(4), calm: TimeDelta = .seconds(10), trial: TimeDelta = .seconds(20),
+      fill: Int = 87, hold: TimeDelta = .seconds(4), calm: TimeDelta = .seconds(10),
+      trial: TimeDelta = .seconds(20),
       longestPause: TimeDelta = .seconds(80)
     ) {
       self.fill = min(max(fill, 10), 100)
@@ -131,7 +132,7 @@ public struct LayerAllocator: Sendable {
   /// Adds a video, or changes what is known of it.
   public mutating func update(_ track: Track, for id: Int, at now: Instant) {
     let ladder = LayerLadder(track.rates, maximum: track.maximum)
-    guard let index = entries.firstIndex(where: { $0.id == id }) else {
+    guard let index = index(of: id) else {
       entries.append(Entry(id: id, track: track, ladder: ladder, freeUntil: now + Self.youth))
       order.append(entries.count - 1)
       sort()
@@ -154,7 +155,7 @@ public struct LayerAllocator: Sendable {
 
   /// Forgets a video.
   public mutating func remove(_ id: Int) {
-    guard let index = entries.firstIndex(where: { $0.id == id }) else { return }
+    guard let index = index(of: id) else { return }
     entries.remove(at: index)
     order.removeAll(keepingCapacity: true)
     for index in entries.indices { order.append(index) }
@@ -172,11 +173,21 @@ public struct LayerAllocator: Sendable {
   public var allocated: DataRate { DataRate(bitsPerSecond: sum) }
 
   /// A video's layer; nil: paused, unknown or not sent.
-  public func layer(of id: Int) -> VideoLayer? { entries.first { $0.id == id }?.layer }
+  public func layer(of id: Int) -> VideoLayer? {
+    guard let index = index(of: id) else { return nil }
+    return entries[index].layer
+  }
 
   /// True when a video is sent by its publisher and does not fit.
   public func isPaused(_ id: Int) -> Bool {
-    entries.first { $0.id == id }.map { $0.ladder.count > 0 && $0.current < 0 } ?? false
+    guard let index = index(of: id) else { return false }
+    return entries[index].ladder.count > 0 && entries[index].current < 0
+  }
+
+  // A loop over indices, here and below: without optimisation closures and iterators allocate.
+  private func index(of id: Int) -> Int? {
+    for index in entries.indices where entries[index].id == id { return index }
+    return nil
   }
 
   /// The next video whose layer changed since the last call.
@@ -207,23 +218,30 @@ public struct LayerAllocator: Sendable {
     // otherwise lose, so that few videos change.
     var left = budget
     var isAnyPaused = false
-    for index in order where entries[index].ladder.count > 0 {
+    for position in order.indices {
+      let index = order[position]
+      guard entries[index].ladder.count > 0 else { continue }
       if entries[index].current < 0 || entries[index].ideal < 0 { isAnyPaused = true }
       entries[index].ideal = min(entries[index].ideal, entries[index].current)
       left -= entries[index].ladder.rate(entries[index].ideal)
     }
     if !isAnyPaused {
-      for index in order {
+      for position in order.indices {
+        let index = order[position]
         var step = entries[index].current
         let ideal = entries[index].ideal
-        while step > ideal, entries[index].ladder.rate(step) - entries[index].ladder.rate(ideal) > left { step -= 1 }
+        while step > ideal, entries[index].ladder.rate(step) - entries[index].ladder.rate(ideal) > left {
+          step -= 1
+        }
         guard step > ideal else { continue }
         left -= entries[index].ladder.rate(step) - entries[index].ladder.rate(ideal)
         entries[index].ideal = step
       }
     }
     var hasFailed = false
-    for index in order where entries[index].ideal < entries[index].current {
+    for position in order.indices {
+      let index = order[position]
+      guard entries[index].ideal < entries[index].current else { continue }
       if let up = entries[index].wentUpAt, now - up < caution.trial { hasFailed = true }
       set(index, to: entries[index].ideal, at: now)
       entries[index].freeUntil = min(entries[index].freeUntil, now)
@@ -247,21 +265,27 @@ public struct LayerAllocator: Sendable {
     if blockedAt > 0, now > blockedUntil + pause + pause { unblock() }
     fill(usable)
     var wantsMore = false
-    for index in order where entries[index].ideal > entries[index].current {
+    for position in order.indices {
+      let index = order[position]
+      guard entries[index].ideal > entries[index].current else { continue }
       if !freeOnly || isFree(index, mayRise: false, at: now) { wantsMore = true }
     }
     guard wantsMore else { return }
     let mayRise = !freeOnly && now >= blockedUntil
     makeRoom(usable, mayRise: mayRise, at: now)
     var left = usable - sum
-    for index in order where entries[index].ideal > entries[index].current {
+    for position in order.indices {
+      let index = order[position]
+      guard entries[index].ideal > entries[index].current else { continue }
       guard isFree(index, mayRise: mayRise, at: now) else { continue }
       let ladder = entries[index].ladder
       let current = entries[index].current
       var step = entries[index].ideal
       // What cannot be paused may take its lowest layer whatever fits.
       let isForced = current < 0 && !entries[index].track.canPause
-      while step > current, ladder.rate(step) - ladder.rate(current) > left, !(isForced && step == 0) { step -= 1 }
+      while step > current, ladder.rate(step) - ladder.rate(current) > left, !(isForced && step == 0) {
+        step -= 1
+      }
       guard step > current else { continue }
       left -= ladder.rate(step) - ladder.rate(current)
       set(index, to: step, at: now)
@@ -274,27 +298,34 @@ public struct LayerAllocator: Sendable {
   private mutating func makeRoom(_ usable: Int64, mayRise: Bool, at now: Instant) {
     var needed: Int64 = 0
     var isNew = false
-    for index in order where entries[index].ideal > entries[index].current {
+    for position in order.indices {
+      let index = order[position]
+      guard entries[index].ideal > entries[index].current else { continue }
       guard isFree(index, mayRise: mayRise, at: now) else { continue }
-      needed += entries[index].ladder.rate(entries[index].ideal) - entries[index].ladder.rate(entries[index].current)
+      needed +=
+        entries[index].ladder.rate(entries[index].ideal) - entries[index].ladder.rate(entries[index].current)
       if entries[index].current < 0 { isNew = true }
     }
     var over = sum + needed - usable
     guard over > 0 else { return }
-    for index in order.reversed() where over > 0 && entries[index].ideal < entries[index].current {
+    var position = order.count
+    while position > 0 {
+      position -= 1
+      let index = order[position]
+      guard over > 0 && entries[index].ideal < entries[index].current else { continue }
       // Only a video that would see nothing at all may disturb one that has just changed.
       if !isNew, let changed = entries[index].changedAt, now - changed < caution.calm { continue }
-      over -= entries[index].ladder.rate(entries[index].current) - entries[index].ladder.rate(entries[index].ideal)
+      over -=
+        entries[index].ladder.rate(entries[index].current) - entries[index].ladder.rate(entries[index].ideal)
       set(index, to: entries[index].ideal, at: now)
     }
   }
 
   private func isFree(_ index: Int, mayRise: Bool, at now: Instant) -> Bool {
-    let entry = entries[index]
-    if entry.current < 0, entry.changedAt == nil { return true }
-    if now < entry.freeUntil { return true }
-    guard mayRise else { return false }
-    return entry.changedAt.map { now - $0 >= caution.calm } ?? true
+    let changed = entries[index].changedAt
+    if now < entries[index].freeUntil { return true }
+    guard let changed else { return mayRise || entries[index].current < 0 }
+    return mayRise && now - changed >= caution.calm
   }
 
   // MARK: - The fresh allocation
@@ -303,7 +334,8 @@ public struct LayerAllocator: Sendable {
   private mutating func fill(_ budget: Int64) {
     var left = budget
     var isAnyPaused = false
-    for index in order {
+    for position in order.indices {
+      let index = order[position]
       let lowest = entries[index].ladder.rate(0)
       guard entries[index].ladder.count > 0 else {
         entries[index].ideal = -1
@@ -319,13 +351,18 @@ public struct LayerAllocator: Sendable {
       }
     }
     guard !isAnyPaused, left > 0 else { return }
-    for index in order where entries[index].track.isSpeaking {
+    for position in order.indices {
+      let index = order[position]
+      guard entries[index].track.isSpeaking else { continue }
       while step(index, &left) {}
     }
     var hasChanged = true
     while hasChanged {
       hasChanged = false
-      for index in order where step(index, &left) { hasChanged = true }
+      for position in order.indices {
+        let index = order[position]
+        if step(index, &left) { hasChanged = true }
+      }
     }
   }
 
@@ -358,7 +395,9 @@ public struct LayerAllocator: Sendable {
     while position < order.count {
       var slot = position
       while slot > 0, precedes(order[slot], order[slot - 1]) {
-        order.swapAt(slot, slot - 1)
+        let moved = order[slot]
+        order[slot] = order[slot - 1]
+        order[slot - 1] = moved
         slot -= 1
       }
       position += 1

@@ -66,7 +66,9 @@ struct ProbeMeter: Sendable {
     // Arriving all at once is not a rate: something held them up on the way.
     guard arrivalTime > sendTime / 8 else { return nil }
     let arrived = Double(receivedBytes - firstArrivalBytes) * 8 / arrivalTime / max(1 - loss, 0.5)
-    guard arrived < Self.saturation * sent else { return Result(rate: min(sent, arrived), isSaturated: false) }
+    guard arrived < Self.saturation * sent else {
+      return Result(rate: min(sent, arrived), isSaturated: false)
+    }
     return Result(rate: Self.utilization * arrived, isSaturated: true)
   }
 }

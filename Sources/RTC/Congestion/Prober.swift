@@ -140,7 +140,11 @@ struct Prober: Sendable {
   }
 
   mutating func lost(_ cluster: UInt8) {
-    if waiting?.cluster.id == cluster { waiting?.lost() } else if sending?.cluster.id == cluster { sending?.lost() }
+    if waiting?.cluster.id == cluster {
+      waiting?.lost()
+    } else if sending?.cluster.id == cluster {
+      sending?.lost()
+    }
   }
 
   mutating func received(_ cluster: UInt8, byteCount: Int, arrival: Instant, isLate: Bool) {

@@ -62,7 +62,8 @@ struct LayerLadder: Sendable, BitwiseCopyable {
   }
 
   private(set) var count = 0
-  private var steps = InlineArray<12, Step>(repeating: Step(layer: VideoLayer(spatial: 0, temporal: 0), rate: 0))
+  private var steps = InlineArray<12, Step>(
+    repeating: Step(layer: VideoLayer(spatial: 0, temporal: 0), rate: 0))
 
   init() {}
 
