@@ -150,7 +150,9 @@ extension BandwidthEstimator {
     let found = finding.result.rate
     if found > rate.rate {
       lowProbes = 0
-      if trend.usage != .over || !queue.isReal || found > 1.2 * rate.rate { rate.setProbed(found) }
+      if trend.usage != .over || !queue.isReal || found > 1.2 * rate.rate {
+        rate.setProbed(found, capacity: finding.result.isSaturated ? found / ProbeMeter.utilization : nil)
+      }
     } else if finding.result.isSaturated, found < 0.8 * rate.rate {
       lowProbes += 1
       if lowProbes >= 2 {
@@ -159,6 +161,11 @@ extension BandwidthEstimator {
       }
     } else {
       lowProbes = 0
+      // A full link was measured: a little less is sent, and the probe's queue drains.
+      if finding.result.isSaturated {
+        rate.lower(
+          to: max(found, 0.92 * rate.rate), delivered: found / ProbeMeter.utilization, at: now)
+      }
     }
   }
 

@@ -179,6 +179,6 @@ public struct BandwidthEstimator: Sendable {
     let isQuiet = isStale || (trend.usage != .over && !queue.isReal)
     prober.poll(
       estimate: rate.rate, desired: desired, maximum: Double(limits.maximum.bitsPerSecond), isQuiet: isQuiet,
-      spread: queue.spread, at: now)
+      jitter: queue.jitter, at: now)
   }
 }

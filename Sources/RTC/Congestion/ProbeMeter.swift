@@ -13,7 +13,7 @@ struct ProbeMeter: Sendable {
   /// Arriving at less than this part of the sent rate means that the link was full.
   private static let saturation = 0.9
   /// What is used of a full link.
-  private static let utilization = 0.95
+  static let utilization = 0.95
   /// Fewer packets measure nothing.
   private static let packetCount = 3
 

@@ -56,7 +56,7 @@ struct Prober: Sendable {
 
   /// Begins a cluster when one is due.
   mutating func poll(
-    estimate: Double, desired: Double, maximum: Double, isQuiet: Bool, spread: Double, at now: Instant
+    estimate: Double, desired: Double, maximum: Double, isQuiet: Bool, jitter: Double, at now: Instant
   ) {
     expire(at: now)
     guard sending == nil, waiting == nil, desired > 0 else { return }
@@ -67,7 +67,7 @@ struct Prober: Sendable {
     let ceiling = min(maximum, 1.2 * desired)
     while let rate = planned.first {
       planned = (planned.second, nil)
-      if begin(min(rate, ceiling), above: estimate, spread: spread, at: now) { return }
+      if begin(min(rate, ceiling), above: estimate, jitter: jitter, at: now) { return }
     }
     guard desired > 1.05 * estimate else {
       nextProbe = nil
@@ -81,16 +81,16 @@ struct Prober: Sendable {
       return
     }
     nextProbe = nil
-    _ = begin(min(factor * estimate, ceiling), above: estimate, spread: spread, at: now)
+    _ = begin(min(factor * estimate, ceiling), above: estimate, jitter: jitter, at: now)
   }
 
   private mutating func begin(
-    _ rate: Double, above estimate: Double, spread: Double, at now: Instant
+    _ rate: Double, above estimate: Double, jitter: Double, at now: Instant
   ) -> Bool {
     guard rate > 1.02 * estimate else { return false }
     lastID = lastID == 255 ? 1 : lastID + 1
     // Jitter blurs the arrival times; a longer cluster is measured better.
-    let seconds = Self.duration.inSeconds + min(5 * spread, 250) / 1_000
+    let seconds = Self.duration.inSeconds + min(7 * jitter, 250) / 1_000
     let bytes = max(Double(Self.smallest), rate / 8 * seconds)
     sending = ProbeMeter(
       ProbeCluster(rate: DataRate(bitsPerSecond: Int64(rate)), byteCount: Int(bytes), id: lastID))

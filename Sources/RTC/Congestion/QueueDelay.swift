@@ -7,6 +7,8 @@ import PalbeUnits
 struct QueueDelay: Sendable {
   /// Milliseconds of a queue that no jitter accounts for.
   private static let noise = 10.0
+  /// Milliseconds that the packets of a frame are apart on average.
+  private static let frame = 12.0
   /// Milliseconds of a queue that is too long even if it does not grow.
   private static let standing = 80.0
 
@@ -32,8 +34,11 @@ struct QueueDelay: Sendable {
     return max(0, recent - base)
   }
 
+  /// The part of `spread` that the packets of one frame, which wait for each other, do not account for.
+  var jitter: Double { max(0, spread - Self.frame) }
+
   /// False when what the slope shows may well be jitter.
-  var isReal: Bool { delay > Self.noise + spread }
+  var isReal: Bool { delay > Self.noise + 1.6 * jitter }
 
   /// True when the queue must shrink even if it does not grow.
   var isStanding: Bool { delay > max(Self.standing, 2 * spread) }

@@ -51,8 +51,11 @@ struct RateController: Sendable {
   }
 
   /// Sets the rate that a probe proved.
-  mutating func setProbed(_ probed: Double) {
+  ///
+  /// - Parameter capacity: what the link carries, when the probe filled it.
+  mutating func setProbed(_ probed: Double, capacity found: Double?) {
     if probed > rate { capacity.reset() }
+    if let found { capacity.add(found) }
     rate = clamped(probed)
   }
 
