@@ -185,7 +185,7 @@ struct BandwidthEstimatorTests {
 
   @Test(
     "With simulcast layers: no pause over 2 s, at most one change in 10 s once settled",
-    arguments: SimulatedLink.acceptance, [1, 2] as [UInt64])
+    arguments: SimulatedLink.acceptance, [1, 2, 104] as [UInt64])
   func layers(link: SimulatedLink, seed: UInt64) {
     let world = CongestionWorld(link, seed: seed)
     let rates: [DataRate] = [.kilobitsPerSecond(150), .kilobitsPerSecond(500), .kilobitsPerSecond(1_500)]

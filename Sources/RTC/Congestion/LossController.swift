@@ -4,7 +4,7 @@ import PalbeUnits
 ///
 /// ## Overview
 ///
-///     steady ── more loss than the link's own, twice in a row ──► testing: the rate is cut by the excess
+///     steady ── more loss than the link's own, time and again ──► testing: the rate is cut by the excess
 ///     testing ── less is lost ──► steady, the cut stands       (a queue overflowed)
 ///             ── as much is lost ──► steady, the rate is given back, and this loss is the link's own (radio)
 ///
@@ -112,7 +112,11 @@ struct LossController: Sendable {
         return .keep
       }
       exceeded += 1
-      guard exceeded >= 2 || excess > 0.4 else { return .keep }
+      // Where losses come in bursts, a few bad windows in a row are chance; a full link stays full.
+      let isBursty = burstLength > 2
+      guard exceeded >= (isBursty ? 4 : 2) || (excess > 0.4 && exceeded >= (isBursty ? 2 : 1)) else {
+        return .keep
+      }
       exceeded = 0
       countFrom = now
       let sent = delivered.map { $0 / max(1 - ratio, 0.1) } ?? rate
