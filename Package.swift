@@ -50,7 +50,7 @@ let base = ["PalbeUnits", "PalbeWire"]
 let targets: [Target] = [
   // System: what Swift cannot import by itself.
   system("Linux"), system("OpenSSL"), system("Zlib"), system("Opus"), system("VPX"), system("SRTP"),
-  system("WebSockets"),
+  system("WebSockets"), system("SQLite"), system("USRSCTP"),
   .target(name: "CPalbeMallocCounter", path: "Sources/System/MallocCounter"),
 
   // Base
@@ -66,7 +66,8 @@ let targets: [Target] = [
   library("RTC", "SRTP", base + ["PalbeRTP", "PalbeCrypto"]),
   library("RTC", "ICE", base + ["PalbeCrypto"]),
   library("RTC", "DTLS", base + ["PalbeCrypto", "CPalbeOpenSSL"]),
-  library("RTC", "LiveKit", base + ["PalbeProtobuf"]),
+  library("RTC", "DataChannels", base + ["CPalbeUSRSCTP"]),
+  library("RTC", "LiveKit", base + ["PalbeProtobuf", "PalbeCrypto"]),
 
   // E2EE
   library("E2EE", "MLSMessages", base),
@@ -95,6 +96,7 @@ let targets: [Target] = [
   library("IO", "EventLoop", base + ["CPalbeLinux"], settings: strict),
   library("IO", "WebServer", base + ["CPalbeLinux", "CPalbeWebSockets"], settings: strict),
   library("IO", "CommandLine", [], settings: strict),
+  library("IO", "SQLStore", base + ["PalbeCrypto", "CPalbeSQLite"], settings: strict),
   library("IO", "MediaFiles", base, settings: strict),
 
   // Server
@@ -126,7 +128,8 @@ let targets: [Target] = [
       "PalbeCrypto", "PalbeMediaFiles", "PalbeEventLoop", "CPalbeLinux",
     ], settings: strict),
   library(
-    "Lab", "MLSInterop", base + ["PalbeCrypto", "PalbeMLS", "PalbeMLSMessages"], settings: strict),
+    "Lab", "MLSInterop", base + ["PalbeCrypto", "PalbeMLS", "PalbeMLSMessages", "PalbeSQLStore"],
+    settings: strict),
 
   // Tools
   tool("palbe-sfu", "PalbeSFUServer", extra: ["PalbeUnits", "PalbeCommandLine", "PalbeEventLoop"]),
@@ -134,7 +137,10 @@ let targets: [Target] = [
   tool("palbe-call", "PalbeCallLab", extra: base + ["PalbeCommandLine", "PalbeEventLoop"]),
   tool(
     "palbe-bench", "PalbeFrameEncryption", path: "bench/palbe-bench",
-    extra: base + ["PalbeCommandLine", "PalbeCrypto", "CPalbeOpenSSL", "CPalbeMallocCounter"]),
+    extra: base + [
+      "PalbeCommandLine", "PalbeCrypto", "PalbeMLS", "PalbeMLSMessages", "CPalbeOpenSSL",
+      "CPalbeMallocCounter",
+    ]),
 
   // Test support
   .target(
@@ -143,6 +149,15 @@ let targets: [Target] = [
   .target(
     name: "PalbeNetSim", dependencies: [.target(name: "PalbeUnits")], path: "Tests/Support/NetSim",
     swiftSettings: strict),
+  .target(
+    name: "PalbeMLSSimulator",
+    dependencies: (base + ["PalbeCrypto", "PalbeMLS", "PalbeMLSMessages"]).map { .target(name: $0) },
+    path: "Tests/Support/MLSSimulator", swiftSettings: strict),
+  tool(
+    "mls-simulator", "PalbeMLSSimulator", path: "Tests/Support/mls-simulator",
+    extra: ["PalbeUnits", "PalbeCommandLine", "PalbeMLSMessages"]),
+
+  .target(name: "CPalbeProcess", path: "Tests/Support/Process"),
 
   tests("PalbeUnits", ["PalbeTestKit"]),
   tests("PalbeWire", ["PalbeUnits", "PalbeTestKit"]),
@@ -155,11 +170,18 @@ let targets: [Target] = [
     "PalbeSRTP", base + ["PalbeRTP", "PalbeCrypto", "PalbeTestKit", "CPalbeSRTP", "CPalbeMallocCounter"]),
   tests("PalbeICE", base + ["PalbeCrypto", "PalbeTestKit", "PalbeNetSim"]),
   tests("PalbeDTLS", base + ["PalbeCrypto", "PalbeTestKit", "PalbeNetSim", "CPalbeOpenSSL"]),
-  tests("PalbeLiveKit", base + ["PalbeProtobuf", "PalbeTestKit"], exclude: ["Golden"]),
+  tests("PalbeDataChannels", base + ["PalbeDTLS", "PalbeTestKit", "PalbeNetSim", "CPalbeProcess"]),
+  tests(
+    "PalbeLiveKit", base + ["PalbeProtobuf", "PalbeTestKit"], exclude: ["Golden", "CrossCheck"]),
   tests("PalbeMLSMessages", base + ["PalbeTestKit"], exclude: ["Golden"]),
   tests(
-    "PalbeMLS", base + ["PalbeCrypto", "PalbeMLSMessages", "PalbeTestKit"], exclude: ["Golden"]),
-  tests("PalbeMLSInterop", ["PalbeUnits", "mls-interop"]),
+    "PalbeMLS",
+    base + ["PalbeCrypto", "PalbeMLSMessages", "PalbeTestKit", "CPalbeOpenSSL", "CPalbeMallocCounter"],
+    exclude: ["Golden"]),
+  tests(
+    "PalbeMLSInterop",
+    base + ["PalbeMLS", "PalbeMLSMessages", "PalbeSQLStore", "PalbeTestKit", "mls-interop"]),
+  tests("PalbeMLSSimulator", ["PalbeMLSMessages"]),
   tests(
     "PalbeFrameEncryption", base + ["PalbeCrypto", "PalbeTestKit", "CPalbeMallocCounter"], exclude: ["Golden"]
   ),
@@ -182,6 +204,7 @@ let targets: [Target] = [
   tests("PalbeEventLoop", base + ["PalbeTestKit", "CPalbeLinux", "CPalbeMallocCounter"]),
   tests("PalbeWebServer", base + ["PalbeTestKit", "CPalbeLinux", "CPalbeWebSockets"]),
   tests("PalbeCommandLine", []),
+  tests("PalbeSQLStore", base + ["PalbeCrypto"]),
   tests("PalbeMediaFiles", base + ["PalbeTestKit"]),
   tests(
     "PalbeSFUServer",
@@ -214,7 +237,8 @@ let innerProducts: [Product] =
   : [
     "PalbeUnits", "PalbeWire", "PalbeProtobuf", "PalbeCrypto", "PalbeRTP", "PalbeCongestion", "PalbeSDP",
     "PalbeSRTP",
-    "PalbeICE", "PalbeDTLS", "PalbeLiveKit", "PalbeMLSMessages", "PalbeOpus", "PalbeVP8", "PalbeMediaFiles",
+    "PalbeICE", "PalbeDTLS", "PalbeDataChannels", "PalbeLiveKit", "PalbeMLSMessages", "PalbeOpus", "PalbeVP8",
+    "PalbeMediaFiles",
     "PalbeSFUCore", "PalbeCallCore", "PalbeWebServer", "PalbeSFUServer",
   ].map { .library(name: $0, targets: [$0]) }
 

@@ -6,7 +6,8 @@ import PackageDescription
 let modules = [
   "PalbeUnits", "PalbeWire", "PalbeProtobuf", "PalbeCrypto", "PalbeRTP", "PalbeCongestion", "PalbeSDP",
   "PalbeSRTP",
-  "PalbeICE", "PalbeDTLS", "PalbeLiveKit", "PalbeMLSMessages", "PalbeMLS", "PalbeFrameEncryption",
+  "PalbeICE", "PalbeDTLS", "PalbeDataChannels", "PalbeLiveKit", "PalbeMLSMessages", "PalbeMLS",
+  "PalbeFrameEncryption",
   "PalbeOpus",
   "PalbeVP8", "PalbeMediaFiles", "PalbeSFUCore", "PalbeCallCore", "PalbeWebServer", "PalbeSFUServer",
   "PalbeCall",

@@ -70,6 +70,53 @@ struct EngineCallTests {
     for party in parties { await party.engine.stop() }
   }
 
+  @Test(
+    "livekit-protocol.md §3: a call in LiveKit's format, a ratchet and another slot on the way; keys of the other format are refused"
+  )
+  func liveKitFormat() async throws {
+    let sfu = try TestSFU()
+    defer { sfu.stop() }
+    let (key, other) = (SharedLiveKitKey(try Self.liveKitKey(1)), SharedLiveKitKey(try Self.liveKitKey(2)))
+    let parties = try ["ada", "bob"].map { identity in
+      try Party(identity, at: sfu.url) {
+        $0.encryption = .liveKit(LiveKitKeyRing.Configuration())
+        $0.liveKitKey = key
+      }
+    }
+    await #expect(throws: CallEngineError.notConnected) {
+      try await parties[0].engine.change(.send(index: 0))
+    }
+    for party in parties { try await party.engine.start() }
+    for party in parties { await party.wait { $0.pictures.count >= 5 && $0.played >= 5 } }
+    try await parties[0].engine.change(.ratchet(index: 0))
+    for party in parties { try await party.engine.change(.set(other, index: 3, identity: nil)) }
+    try await parties[1].engine.change(.send(index: 3))
+    for party in parties {
+      let seen = party.now
+      await party.wait { $0.pictures.count >= seen.pictures.count + 10 && $0.played >= seen.played + 20 }
+      let statistics = try #require(await party.engine.statistics())
+      #expect(statistics.keyEpochs == 2 && statistics.sealedFrames > 0)
+      #expect(statistics.remoteTracks.allSatisfy { $0.failedFrames == 0 })
+      #expect(Self.areInOrder(party.now.pictures))
+    }
+    await #expect(throws: CallEngineError.key(.noSlot(index: 9, slots: 16))) {
+      try await parties[0].engine.change(.ratchet(index: 9))
+    }
+    await #expect(throws: CallEngineError.otherEncryption) {
+      try await parties[0].engine.installKey(Self.key, sending: .now)
+    }
+    for party in parties { await party.engine.stop() }
+    let sframe = try Party("eve", at: sfu.url)
+    await #expect(throws: CallEngineError.otherEncryption) {
+      try await sframe.engine.change(.ratchet(index: 0))
+    }
+  }
+
+  private static func liveKitKey(_ number: UInt8) throws -> LiveKitKey {
+    let secret = [UInt8](repeating: number, count: 16)
+    return try LiveKitKey(secret.span, derivation: .hkdf)
+  }
+
   @Test("e2ee 5.4: nothing leaves before the first key")
   func keyAfterConnecting() async throws {
     let sfu = try TestSFU()

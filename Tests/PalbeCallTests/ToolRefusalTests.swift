@@ -39,7 +39,30 @@ struct ToolRefusalTests {
     "misuse of the command line",
     arguments: [
       ([], "expected a command"), (["call"], "unknown command 'call'"), (["--hlep"], "unknown command"),
-      (join("--url", closed, "--token", "t"), "'--key HEX' or '--no-e2ee'"),
+      (join("--url", closed, "--token", "t"), "'--key HEX', '--e2ee livekit' or '--no-e2ee'"),
+      (join("--url", closed, "--token", "t", "--e2ee", "gcm"), "none of 'sframe'"),
+      (join("--url", closed, "--token", "t", "--e2ee", "sframe"), "'--key' is missing"),
+      (join("--url", closed, "--token", "t", "--e2ee", "livekit", "--key", hexKey), "exclude each other"),
+      (join("--url", closed, "--token", "t", "--e2ee", "livekit", "--no-e2ee"), "exclude each other"),
+      (
+        join("--url", closed, "--token", "t", "--e2ee", "none", "--passphrase-file", "x"),
+        "exclude each other"
+      ),
+      (join("--url", closed, "--token", "t", "--key", hexKey, "--kdf", "hkdf"), "exclude each other"),
+      (join("--url", closed, "--token", "t", "--e2ee", "livekit", "--kdf", "scrypt"), "neither 'pbkdf2' nor"),
+      (join("--url", closed, "--token", "t", "--e2ee", "livekit"), "PALBE_PASSPHRASE"),
+      (
+        join("--url", closed, "--token", "t", "--e2ee", "livekit", "--passphrase-file", "/nowhere/p"),
+        "/nowhere/p"
+      ),
+      (
+        join("--url", closed, "--token", "t", "--e2ee", "livekit", "--passphrase-file", "/dev/null"),
+        "is empty"
+      ),
+      (
+        join("--url", closed, "--token", "t", "--e2ee", "livekit", "--passphrase-file", "/dev/zero"),
+        "above 65536"
+      ),
       (join("--url", closed, "--token", "t", "--key", hexKey, "--no-e2ee"), "exclude each other"),
       (join("--url", closed, "--token", "t", "--key", "abcd"), "has 2 bytes"),
       (join("--url", closed, "--token", "t", "--key", hexKey + "00"), "has 33 bytes"),
@@ -137,11 +160,11 @@ struct ToolRefusalTests {
   "Bad input: palbe-bench as a process", .timeLimit(.minutes(2)),
   .enabled(if: ToolProcess.executable("palbe-bench") != nil, "palbe-bench is not built: skipped"))
 struct BenchRefusalTests {
-  @Test("--help shows examples, --version the version", arguments: [[], ["frames"]])
+  @Test("--help shows examples, --version the version", arguments: [[], ["frames"], ["mls"]])
   func help(command: [String]) throws {
     let help = try ToolProcess.run("palbe-bench", command + ["--help"])
     #expect(help.code == 0 && help.errors.isEmpty)
-    #expect(help.output.contains("palbe-bench frames --json"))
+    #expect(help.output.contains("palbe-bench \(command.first ?? "frames") --json"))
     let version = try ToolProcess.run("palbe-bench", command + ["--version"])
     #expect(version == ToolProcess.Result(code: 0, output: "palbe-bench \(Release.version)\n", errors: ""))
   }
@@ -151,6 +174,8 @@ struct BenchRefusalTests {
     arguments: [
       [], ["frame"], ["frames", "--jsno"], ["frames", "--json=1"], ["frames", "--slices"],
       ["frames", "--slices", "0"], ["frames", "--slices", "ten"], ["frames", "10"],
+      ["mls", "--members", "1"], ["mls", "--members", "2,"], ["mls", "--members", "20001"],
+      ["mls", "--slices", "0"],
     ])
   func misuse(arguments: [String]) throws {
     let result = try ToolProcess.run("palbe-bench", arguments)

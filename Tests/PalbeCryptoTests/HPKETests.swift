@@ -207,4 +207,41 @@ struct HPKETests {
       return error
     }
   }
+
+  @Test(
+    "a private key with its public key opens as without; with another's nothing opens",
+    arguments: HPKE.KEM.allCases)
+  func keyPairs(kem: HPKE.KEM) throws {
+    var random = RandomSource(seed: UInt64(kem.rawValue))
+    let suite = HPKE.Ciphersuite(kem: kem, kdf: .sha256, aead: .aes128GCM)
+    let key = HPKE.PrivateKey(kem, using: &random)
+    let other = HPKE.PrivateKey(kem, using: &random)
+    let secret = key.rawRepresentation
+    let pair = try HPKE.PrivateKey(kem, rawRepresentation: secret.span, publicKey: key.publicKey)
+    #expect(pair.publicKey == key.publicKey)
+    let restored = pair.rawRepresentation
+    let same = SymmetricKey.isEqual(secret, restored)
+    #expect(same)
+
+    let text: [UInt8] = [1, 2, 3]
+    let info = HPKE.Info(suite, text.span)
+    for round in 0..<3 {
+      let message: [UInt8] = [9, UInt8(round)]
+      let (encapsulated, sealed) = try HPKE.seal(
+        info, to: key.publicKey.span, aad: Span(), plaintext: message.span, using: &random)
+      let opened = try HPKE.open(
+        suite, privateKey: pair, encapsulatedKey: encapsulated.span, info: text.span, aad: Span(),
+        ciphertext: sealed.span)
+      #expect(bytes(opened) == message)
+      #expect(throws: CryptoError.self) {
+        let wrong = try HPKE.PrivateKey(kem, rawRepresentation: secret.span, publicKey: other.publicKey)
+        _ = try HPKE.open(
+          suite, privateKey: wrong, encapsulatedKey: encapsulated.span, info: text.span, aad: Span(),
+          ciphertext: sealed.span)
+      }
+    }
+    #expect(throws: CryptoError.wrongLength(expected: kem.publicKeyByteCount, got: 3)) {
+      _ = try HPKE.PrivateKey(kem, rawRepresentation: secret.span, publicKey: text)
+    }
+  }
 }

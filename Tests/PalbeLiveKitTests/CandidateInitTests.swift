@@ -1,5 +1,6 @@
 import PalbeLiveKit
 import PalbeUnits
+import PalbeWire
 import Testing
 
 struct CandidateInitTests {

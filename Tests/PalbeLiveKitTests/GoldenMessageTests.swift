@@ -1,3 +1,4 @@
+import Foundation
 import PalbeLiveKit
 import PalbeProtobuf
 import PalbeTestKit
@@ -5,182 +6,112 @@ import PalbeUnits
 import PalbeWire
 import Testing
 
-/// Decodes a message and encodes it again.
-private func again<Message: ProtobufMessage>(_ type: Message.Type) -> Reencode {
-  { bytes throws(ProtobufError) in try type.init(serialized: bytes).serialized() }
+/// A line of a golden file: what another implementation wrote (`CrossCheck/messages.py golden`).
+struct GoldenMessage: Sendable, CustomTestStringConvertible {
+  var name: String
+  var bytes: [UInt8]
+  var json: String
+  var testDescription: String { name }
+
+  static func load(_ file: String) -> [GoldenMessage] {
+    guard let data = try? Vectors.golden("Tests/PalbeLiveKitTests/Golden/" + file) else { return [] }
+    return String(decoding: data, as: UTF8.self).split(separator: "\n").compactMap { line in
+      let parts = line.split(separator: "\t", omittingEmptySubsequences: false)
+      guard parts.count == 3, let bytes = Hex.decode(parts[1]) else { return nil }
+      return GoldenMessage(name: String(parts[0]), bytes: bytes, json: String(parts[2]))
+    }
+  }
+
+  static let messages = load("messages.txt")
+  static let twirp = load("twirp.txt")
 }
 
-typealias Reencode = @Sendable ([UInt8]) throws(ProtobufError) -> [UInt8]
-
-private let messages: [String: Reencode] = [
-  "SignalRequest": again(LiveKit.SignalRequest.self),
-  "SignalResponse": again(LiveKit.SignalResponse.self),
-  "WrappedJoinRequest": again(LiveKit.WrappedJoinRequest.self),
-  "JoinRequest": again(LiveKit.JoinRequest.self),
-  "ConnectionSettings": again(LiveKit.ConnectionSettings.self),
-  "ClientInfo": again(LiveKit.ClientInfo.self),
-  "JoinResponse": again(LiveKit.JoinResponse.self),
-  "ReconnectResponse": again(LiveKit.ReconnectResponse.self),
-  "ServerInfo": again(LiveKit.ServerInfo.self),
-  "ICEServer": again(LiveKit.ICEServer.self),
-  "ClientConfiguration": again(LiveKit.ClientConfiguration.self),
-  "VideoConfiguration": again(LiveKit.VideoConfiguration.self),
-  "DisabledCodecs": again(LiveKit.DisabledCodecs.self),
-  "SessionDescription": again(LiveKit.SessionDescription.self),
-  "TrickleRequest": again(LiveKit.TrickleRequest.self),
-  "MediaSectionsRequirement": again(LiveKit.MediaSectionsRequirement.self),
-  "SyncState": again(LiveKit.SyncState.self),
-  "DataChannelReceiveState": again(LiveKit.DataChannelReceiveState.self),
-  "DataChannelInfo": again(LiveKit.DataChannelInfo.self),
-  "LeaveRequest": again(LiveKit.LeaveRequest.self),
-  "RegionSettings": again(LiveKit.RegionSettings.self),
-  "RegionInfo": again(LiveKit.RegionInfo.self),
-  "Ping": again(LiveKit.Ping.self),
-  "Pong": again(LiveKit.Pong.self),
-  "SimulateScenario": again(LiveKit.SimulateScenario.self),
-  "RequestResponse": again(LiveKit.RequestResponse.self),
-  "Room": again(LiveKit.Room.self),
-  "RoomUpdate": again(LiveKit.RoomUpdate.self),
-  "RoomMovedResponse": again(LiveKit.RoomMovedResponse.self),
-  "TimedVersion": again(LiveKit.TimedVersion.self),
-  "Codec": again(LiveKit.Codec.self),
-  "PlayoutDelay": again(LiveKit.PlayoutDelay.self),
-  "ParticipantInfo": again(LiveKit.ParticipantInfo.self),
-  "ParticipantPermission": again(LiveKit.ParticipantPermission.self),
-  "ParticipantUpdate": again(LiveKit.ParticipantUpdate.self),
-  "UpdateParticipantMetadata": again(LiveKit.UpdateParticipantMetadata.self),
-  "SpeakerInfo": again(LiveKit.SpeakerInfo.self),
-  "SpeakersChanged": again(LiveKit.SpeakersChanged.self),
-  "ConnectionQualityInfo": again(LiveKit.ConnectionQualityInfo.self),
-  "ConnectionQualityUpdate": again(LiveKit.ConnectionQualityUpdate.self),
-  "AddTrackRequest": again(LiveKit.AddTrackRequest.self),
-  "SimulcastCodec": again(LiveKit.SimulcastCodec.self),
-  "TrackPublishedResponse": again(LiveKit.TrackPublishedResponse.self),
-  "TrackUnpublishedResponse": again(LiveKit.TrackUnpublishedResponse.self),
-  "TrackInfo": again(LiveKit.TrackInfo.self),
-  "SimulcastCodecInfo": again(LiveKit.SimulcastCodecInfo.self),
-  "VideoLayer": again(LiveKit.VideoLayer.self),
-  "MuteTrackRequest": again(LiveKit.MuteTrackRequest.self),
-  "UpdateLocalAudioTrack": again(LiveKit.UpdateLocalAudioTrack.self),
-  "UpdateLocalVideoTrack": again(LiveKit.UpdateLocalVideoTrack.self),
-  "UpdateVideoLayers": again(LiveKit.UpdateVideoLayers.self),
-  "UpdateSubscription": again(LiveKit.UpdateSubscription.self),
-  "ParticipantTracks": again(LiveKit.ParticipantTracks.self),
-  "UpdateTrackSettings": again(LiveKit.UpdateTrackSettings.self),
-  "SubscriptionResponse": again(LiveKit.SubscriptionResponse.self),
-  "TrackSubscribed": again(LiveKit.TrackSubscribed.self),
-  "SubscriptionPermission": again(LiveKit.SubscriptionPermission.self),
-  "TrackPermission": again(LiveKit.TrackPermission.self),
-  "SubscriptionPermissionUpdate": again(LiveKit.SubscriptionPermissionUpdate.self),
-  "StreamStateUpdate": again(LiveKit.StreamStateUpdate.self),
-  "StreamStateInfo": again(LiveKit.StreamStateInfo.self),
-  "SubscribedQualityUpdate": again(LiveKit.SubscribedQualityUpdate.self),
-  "SubscribedCodec": again(LiveKit.SubscribedCodec.self),
-  "SubscribedQuality": again(LiveKit.SubscribedQuality.self),
-  "SubscribedAudioCodecUpdate": again(LiveKit.SubscribedAudioCodecUpdate.self),
-  "SubscribedAudioCodec": again(LiveKit.SubscribedAudioCodec.self),
-  "DataPacket": again(LiveKit.DataPacket.self),
-  "UserPacket": again(LiveKit.UserPacket.self),
-  "ActiveSpeakerUpdate": again(LiveKit.ActiveSpeakerUpdate.self),
-  "EncryptedPacket": again(LiveKit.EncryptedPacket.self),
-  "EncryptedPacketPayload": again(LiveKit.EncryptedPacketPayload.self),
-  "SipDTMF": again(LiveKit.SipDTMF.self),
-  "Transcription": again(LiveKit.Transcription.self),
-  "TranscriptionSegment": again(LiveKit.TranscriptionSegment.self),
-  "ChatMessage": again(LiveKit.ChatMessage.self),
-  "RpcRequest": again(LiveKit.RpcRequest.self),
-  "RpcAck": again(LiveKit.RpcAck.self),
-  "RpcResponse": again(LiveKit.RpcResponse.self),
-  "RpcError": again(LiveKit.RpcError.self),
-  "DataStream.TextHeader": again(LiveKit.DataStream.TextHeader.self),
-  "DataStream.ByteHeader": again(LiveKit.DataStream.ByteHeader.self),
-  "DataStream.Header": again(LiveKit.DataStream.Header.self),
-  "DataStream.Chunk": again(LiveKit.DataStream.Chunk.self),
-  "DataStream.Trailer": again(LiveKit.DataStream.Trailer.self),
-  "DataTrackInfo": again(LiveKit.DataTrackInfo.self),
-  "DataTrackFrameEncoding": again(LiveKit.DataTrackFrameEncoding.self),
-  "DataTrackSchemaEncoding": again(LiveKit.DataTrackSchemaEncoding.self),
-  "DataTrackSchemaId": again(LiveKit.DataTrackSchemaId.self),
-  "DataTrackExtensionParticipantSid": again(LiveKit.DataTrackExtensionParticipantSid.self),
-  "DataTrackSubscriptionOptions": again(LiveKit.DataTrackSubscriptionOptions.self),
-  "PublishDataTrackRequest": again(LiveKit.PublishDataTrackRequest.self),
-  "PublishDataTrackResponse": again(LiveKit.PublishDataTrackResponse.self),
-  "UnpublishDataTrackRequest": again(LiveKit.UnpublishDataTrackRequest.self),
-  "UnpublishDataTrackResponse": again(LiveKit.UnpublishDataTrackResponse.self),
-  "DataTrackSubscriberHandles": again(LiveKit.DataTrackSubscriberHandles.self),
-  "DataTrackSubscriberHandles.PublishedDataTrack": again(
-    LiveKit.DataTrackSubscriberHandles.PublishedDataTrack.self),
-  "UpdateDataSubscription": again(LiveKit.UpdateDataSubscription.self),
-  "UpdateDataSubscription.Update": again(LiveKit.UpdateDataSubscription.Update.self),
-  "DataBlobKey": again(LiveKit.DataBlobKey.self),
-  "DataBlob": again(LiveKit.DataBlob.self),
-  "StoreDataBlobRequest": again(LiveKit.StoreDataBlobRequest.self),
-  "StoreDataBlobResponse": again(LiveKit.StoreDataBlobResponse.self),
-  "GetDataBlobRequest": again(LiveKit.GetDataBlobRequest.self),
-  "GetDataBlobResponse": again(LiveKit.GetDataBlobResponse.self),
-]
-
 struct GoldenMessageTests {
-  struct Line: Sendable, CustomTestStringConvertible {
-    var name: String
-    var bytes: [UInt8]
-    var testDescription: String { name }
-  }
-
-  static let lines: [Line] = {
-    guard let data = try? Vectors.golden("Tests/PalbeLiveKitTests/Golden/messages.txt") else { return [] }
-    return String(decoding: data, as: UTF8.self).split(separator: "\n").compactMap { line in
-      let parts = line.split(separator: " ")
-      guard parts.count == 2, let bytes = Hex.decode(parts[1]) else { return nil }
-      return Line(name: String(parts[0]), bytes: bytes)
-    }
-  }()
-
-  /// The fields of a message in the order of their numbers. Members of a oneof may be written out of order.
-  static func sorted(_ bytes: [UInt8]) throws -> [[UInt8]] {
-    var reader = ProtobufReader(bytes.span)
-    var fields: [(UInt32, [UInt8])] = []
-    var start = 0
-    while let tag = try reader.tag() {
-      try reader.skip(tag.wire)
-      fields.append((tag.field, Array(bytes[start..<reader.offset])))
-      start = reader.offset
-    }
-    return fields.enumerated().sorted { ($0.element.0, $0.offset) < ($1.element.0, $1.offset) }.map(
-      \.element.1)
-  }
-
-  @Test("every message is there, each with a golden line")
+  @Test("livekit-protocol.md §1.8, §2: every message is there, each with golden lines")
   func complete() {
-    #expect(Self.lines.count == 194)
-    #expect(Set(Self.lines.map(\.name)) == Set(messages.keys))
+    #expect(GoldenMessage.messages.count == 532)
+    #expect(Set(GoldenMessage.messages.map(\.name)) == Set(Codec.byName.keys))
+    #expect(Codec.all.count == 133)
   }
 
-  @Test("bytes of another implementation come back as they were", arguments: lines)
-  func roundTrip(_ line: Line) throws {
-    let reencode = try #require(messages[line.name])
-    let bytes = try reencode(line.bytes)
-    #expect(try Self.sorted(bytes) == Self.sorted(line.bytes))
-  }
-
-  @Test("every prefix decodes or throws, and never traps", arguments: lines)
-  func truncation(_ line: Line) throws {
-    let reencode = try #require(messages[line.name])
-    for length in 0..<line.bytes.count {
-      do throws(ProtobufError) { _ = try reencode(Array(line.bytes.prefix(length))) } catch {}
+  @Test("livekit-protocol.md §1.8: every enumeration has the names and numbers of the descriptors")
+  func enumerations() throws {
+    let data = try Vectors.golden("Tests/PalbeLiveKitTests/Golden/enums.txt")
+    let lines = String(decoding: data, as: UTF8.self).split(separator: "\n")
+    #expect(lines.count == NamedValues.all.count)
+    for line in lines {
+      let parts = line.split(separator: " ")
+      let known = try #require(NamedValues.all.first { $0.name == parts[0] })
+      let expected = parts.dropFirst().map { $0.split(separator: "=") }
+      #expect(known.values.count == expected.count, "\(known.name)")
+      for value in expected { #expect(known.values[String(value[0])] == Int32(value[1]), "\(line)") }
     }
   }
 
-  @Test("mutations never trap", arguments: lines)
-  func mutations(_ line: Line) throws {
-    let reencode = try #require(messages[line.name])
+  @Test("bytes of another implementation come back as they were", arguments: GoldenMessage.messages)
+  func roundTrip(_ line: GoldenMessage) throws {
+    let codec = try #require(Codec.byName[line.name])
+    #expect(try Hex.encode(codec.again(line.bytes)) == Hex.encode(line.bytes))
+  }
+
+  @Test(
+    "ProtoJSON: a message is the text that another implementation writes", arguments: GoldenMessage.messages)
+  func writesJSON(_ line: GoldenMessage) throws {
+    let codec = try #require(Codec.byName[line.name])
+    #expect(try codec.json(line.bytes, .compact) == line.json)
+  }
+
+  @Test("ProtoJSON: the text of another implementation is the message", arguments: GoldenMessage.messages)
+  func readsJSON(_ line: GoldenMessage) throws {
+    let codec = try #require(Codec.byName[line.name])
+    #expect(try Hex.encode(codec.bytes(line.json)) == Hex.encode(line.bytes))
+  }
+
+  @Test(
+    "livekit-protocol.md §2: Twirp JSON has the protocol's names and all zeros",
+    arguments: GoldenMessage.twirp)
+  func twirp(_ line: GoldenMessage) throws {
+    let codec = try #require(Codec.byName[line.name])
+    #expect(try codec.json(line.bytes, .twirp) == line.json)
+    #expect(try Hex.encode(codec.bytes(line.json)) == Hex.encode(line.bytes))
+  }
+
+  @Test("every prefix decodes or throws, and never traps", arguments: GoldenMessage.messages)
+  func truncation(_ line: GoldenMessage) throws {
+    let codec = try #require(Codec.byName[line.name])
+    for length in 0..<line.bytes.count {
+      do throws(ProtobufError) { _ = try codec.again(Array(line.bytes.prefix(length))) } catch {}
+    }
+  }
+
+  @Test("every prefix of a JSON text throws", arguments: GoldenMessage.messages)
+  func truncatedJSON(_ line: GoldenMessage) throws {
+    let codec = try #require(Codec.byName[line.name])
+    let text = Array(line.json.utf8)
+    var failed = 0
+    // Of long texts, whose parts have lines of their own, a part of the prefixes.
+    let prefixes = stride(from: 0, to: text.count, by: text.count > 500 ? 37 : 1)
+    for length in prefixes {
+      do throws(JSONError) {
+        _ = try codec.bytes(String(decoding: text.prefix(length), as: UTF8.self))
+      } catch { failed += 1 }
+    }
+    #expect(failed == Array(prefixes).count)
+  }
+
+  @Test("mutations never trap, on the wire and in JSON", arguments: GoldenMessage.messages)
+  func mutations(_ line: GoldenMessage) throws {
+    let codec = try #require(Codec.byName[line.name])
     guard !line.bytes.isEmpty else { return }
     var random = RandomSource(seed: UInt64(line.bytes.count))
-    for _ in 0..<100 {
+    let text = Array(line.json.utf8)
+    for _ in 0..<30 {
       var bytes = line.bytes
-      let at = Int.random(in: 0..<bytes.count, using: &random)
-      bytes[at] = UInt8.random(in: 0...255, using: &random)
-      do throws(ProtobufError) { _ = try reencode(bytes) } catch {}
+      bytes[Int.random(in: 0..<bytes.count, using: &random)] = UInt8.random(in: 0...255, using: &random)
+      do throws(ProtobufError) { _ = try codec.again(bytes) } catch {}
+      var json = text
+      json[Int.random(in: 0..<json.count, using: &random)] = UInt8.random(in: 0...127, using: &random)
+      do throws(JSONError) { _ = try codec.bytes(String(decoding: json, as: UTF8.self)) } catch {}
     }
   }
 }

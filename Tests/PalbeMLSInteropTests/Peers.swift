@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import PalbeMLSInterop
 import PalbeUnits
 import Testing
@@ -58,8 +59,8 @@ extension JSON: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
 final class LocalPeer: Peer {
   private let session: InteropSession
 
-  init(seed: UInt64) {
-    session = InteropSession(random: RandomSource(seed: seed)) { 1_800_000_000 }
+  init(seed: UInt64, storage: String? = nil) {
+    session = InteropSession(random: RandomSource(seed: seed), storage: storage) { 1_800_000_000 }
   }
 
   func answer(_ line: String) -> String { session.answer(line) }
@@ -76,8 +77,9 @@ final class ProcessPeer: Peer {
   static let executable = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
     .appendingPathComponent("mls-interop")
 
-  init() throws {
+  init(storage: String? = nil) throws {
     process.executableURL = Self.executable
+    if let storage { process.arguments = ["--storage", storage] }
     process.standardInput = input
     process.standardOutput = output
     try process.run()
@@ -95,6 +97,29 @@ final class ProcessPeer: Peer {
       guard !more.isEmpty else { throw PeerError(description: "mls-interop ended") }
       buffer.append(more)
     }
+  }
+
+  deinit { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
+
+  /// Writes a request and does not wait for the answer.
+  func write(_ line: String) throws {
+    try input.fileHandleForWriting.write(contentsOf: Data((line + "\n").utf8))
+  }
+
+  /// Ends it in the middle of what it does, after so many answers; gives all that it answered in whole.
+  func killAfter(lines: Int) throws -> [String] {
+    while buffer.count(where: { $0 == 10 }) < lines {
+      let more = output.fileHandleForReading.availableData
+      guard !more.isEmpty else { throw PeerError(description: "mls-interop ended") }
+      buffer.append(more)
+    }
+    kill(process.processIdentifier, SIGKILL)
+    process.waitUntilExit()
+    buffer.append(try output.fileHandleForReading.readToEnd() ?? Data())
+    var lines = String(decoding: buffer, as: UTF8.self).split(
+      separator: "\n", omittingEmptySubsequences: false)
+    lines.removeLast()
+    return lines.map(String.init)
   }
 
   /// Ends its input and returns its status.

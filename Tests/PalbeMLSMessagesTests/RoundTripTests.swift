@@ -12,7 +12,7 @@ struct RoundTripTests {
     #expect(try MLSMessage(decoding: message.encoded()) == message)
   }
 
-  @Test("RFC 9420 §6: every truncation is refused", arguments: Sample.messages.indices)
+  @Test("e2ee 6.7: RFC 9420 §6: every truncation is refused", arguments: Sample.messages.indices)
   func truncation(sample: Int) {
     let bytes = Sample.messages[sample].encoded()
     for count in 0..<bytes.count {
@@ -20,7 +20,7 @@ struct RoundTripTests {
     }
   }
 
-  @Test("e2ee §3.3: bytes after a message are refused", arguments: Sample.messages.indices)
+  @Test("e2ee 3.3: bytes after a message are refused", arguments: Sample.messages.indices)
   func trailing(sample: Int) {
     #expect(throws: WireError.trailing(count: 1)) {
       try MLSMessage(decoding: Sample.messages[sample].encoded() + [0])

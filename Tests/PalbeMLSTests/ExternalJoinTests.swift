@@ -82,7 +82,7 @@ struct ExternalJoinTests {
 
   // Rules: V504
   @Test(
-    "e2ee §6-15: of two external commits for one epoch one is taken; the other's group never comes out")
+    "e2ee 6.15: of two external commits for one epoch one is taken; the other's group never comes out")
   func race() throws {
     var group = try TestGroup(2)
     let published = try group.members[0].group.groupInfo()
@@ -171,5 +171,44 @@ struct ExternalJoinTests {
     let commit = join.commit
     #expect(throws: MLSError.message(.staleCommit(epoch: 1))) { try group.members[0].process(commit) }
     _ = consume join
+  }
+
+  /// The published GroupInfo with another context, signed again by the member that made it.
+  private func resigned(
+    _ group: TestGroup, _ change: (inout GroupContext) -> Void
+  ) throws -> MLSMessage {
+    let member = group.members[0]
+    guard case .groupInfo(var info) = try member.group.groupInfo() else { throw MLSError.state(.nothingToDo) }
+    change(&info.context)
+    info.signature = try member.client.crypto.sign(
+      info.toBeSigned, label: "GroupInfoTBS", key: member.client.signatureKey)
+    return .groupInfo(info)
+  }
+
+  // Found by the fuzz target mls-welcome: the number of the next epoch trapped.
+  @Test("No epoch follows the largest one: joining by its GroupInfo is refused, and so is a commit in it")
+  func largestEpoch() throws {
+    var group = try TestGroup(2)
+    let info = try resigned(group) { $0.epoch = .max }
+    let outsider = try makeClient("outsider", using: &group.random)
+    expectRule("V605") {
+      _ = try MLSGroup.joinExternally(info, client: outsider, using: &group.random)
+    }
+    let last = try resigned(group) { $0.epoch = .max - 1 }
+    var joined = try MLSGroup.joinExternally(last, client: outsider, using: &group.random).accepted()
+    #expect(joined.epochNumber == .max)
+    expectRule("V605") { _ = try joined.commit(at: noon, using: &group.random) }
+    _ = try joined.encrypt([1], using: &group.random)
+  }
+
+  // Found by the fuzz target mls-group-info: the join succeeded, and no commit did after it.
+  @Test("A group whose external senders are no list cannot be joined")
+  func malformedExternalSenders() throws {
+    var group = try TestGroup(2)
+    let info = try resigned(group) { $0.extensions = [Extension(type: .externalSenders, data: [7])] }
+    let outsider = try makeClient("outsider", using: &group.random)
+    expectRule("V001") {
+      _ = try MLSGroup.joinExternally(info, client: outsider, using: &group.random)
+    }
   }
 }

@@ -96,7 +96,7 @@ struct GoldenTests {
         ("init", secrets.initSecret),
         (
           "exported",
-          try #require(secrets.export(label: "label", context: [1], byteCount: 32, crypto: crypto))
+          try #require(secrets.export(label: bytes("label"), context: [1], byteCount: 32, crypto: crypto))
         ),
       ] {
         line(name, value.bytes)

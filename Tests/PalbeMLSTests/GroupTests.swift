@@ -88,7 +88,7 @@ struct GroupTests {
     }
   }
 
-  @Test("RFC 9420 §12.3: a removed member is told, its keys are wiped, and it cannot follow")
+  @Test("e2ee 3.3: a removed member is told, its keys are wiped, and it cannot follow")
   func removedMember() throws {
     var group = try TestGroup(4)
     let removed = group.members[2]

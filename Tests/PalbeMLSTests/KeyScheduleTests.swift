@@ -83,7 +83,7 @@ struct KeyScheduleTests {
         #expect(secrets.resumption.bytes == epoch.resumption_psk.bytes)
         #expect(try crypto.deriveKeyPair(secrets.external).publicKey == epoch.external_pub.bytes)
         let exported = secrets.export(
-          label: epoch.exporter.label, context: epoch.exporter.context.bytes,
+          label: bytes(epoch.exporter.label), context: epoch.exporter.context.bytes,
           byteCount: epoch.exporter.length, crypto: crypto)
         #expect(exported?.bytes == epoch.exporter.secret.bytes)
         initSecret = secrets.initSecret
@@ -176,7 +176,7 @@ struct KeyScheduleTests {
   }
 
   // Rules: V512 V513
-  @Test("e2ee §3.3: the forward ratchet is capped, and a refused jump changes nothing")
+  @Test("e2ee 3.3: the forward ratchet is capped, and a refused jump changes nothing")
   func ratchetCap() throws {
     let crypto = try SuiteCrypto(.x25519AES128GCM)
     var ratchet = HashRatchet(Secret(copying: [UInt8](repeating: 7, count: 32)))

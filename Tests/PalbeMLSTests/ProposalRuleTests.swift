@@ -41,7 +41,7 @@ struct ProposalRuleTests {
   }
 
   // Rules: V402 V403 V404 V406 V407 V408 V409 V411 V412 V414 V415 V416
-  @Test("RFC 9420 §12.2, §12.1.8: each rule of the list has its own error")
+  @Test("e2ee 6.14: RFC 9420 §12.2, §12.1.8: each rule of the list has its own error")
   func rules() throws {
     var random = RandomSource(seed: 1)
     let client = try makeClient("a", using: &random)

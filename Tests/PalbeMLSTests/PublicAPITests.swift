@@ -56,4 +56,52 @@ struct PublicAPITests {
     #expect(received.sender == alices.ownLeaf)
     #expect(bobs.members.map(\.credential) == [alice.credential, bob.credential])
   }
+
+  @Test("A client with its groups, key packages and messages of its own starts again from storage")
+  func storage() throws {
+    let now: UInt64 = 1_800_000_000
+    let lifetime = Lifetime(notBefore: now - 3_600, notAfter: now + 86_400)
+    var random = RandomSource(seed: 2)
+    let alice = try MLSClient(credential: .basic(identity: [1]), using: &random)
+    let storage = InMemoryMLSStorage()
+    do {
+      let bob = try MLSClient(credential: .basic(identity: [2]), using: &random)
+      let bundle = try bob.makeKeyPackage(lifetime: lifetime, using: &random)
+      var transaction = MLSTransaction()
+      transaction.write(bob)
+      transaction.write(bundle)
+      try storage.apply(transaction)
+    }
+    let bob = try #require(try storage.loadClient())
+    let packages = try storage.loadKeyPackages()
+    var alices = try MLSGroup.create(groupID: [3], client: alice, lifetime: lifetime, using: &random)
+    let added = try alices.add(packages.map(\.keyPackage), at: now, using: &random)
+    try alices.mergePendingCommit(at: now)
+    let message = try alices.encrypt([4, 5], using: &random)
+
+    do {
+      let joined = try MLSGroup.join(try #require(added.welcome), keyPackages: packages, client: bob)
+      var bobs = try StoredGroup.insert(joined, in: storage)
+      try bobs.update(
+        { group throws(MLSError) in try group.process(message, at: now) },
+        also: { result, transaction throws(MLSStorageError) in
+          guard case .application(let data) = result else { return }
+          transaction.write(MLSRecord(copying: data.data.span), .application([1], in: [3]))
+        })
+    }
+    #expect(try storage.loadKeyPackages().isEmpty)
+    #expect(storage.groups() == [[3]])
+    let kept = storage.read(.application([1], in: [3]))?.withSpan { bytes in [UInt8](bytes) }
+    #expect(kept == [4, 5])
+    guard var bobs = try StoredGroup.load([3], client: bob, from: storage) else {
+      Issue.record("not stored")
+      return
+    }
+    let again = try bobs.update { group throws(MLSError) in try group.process(message, at: now) }
+    #expect(again == .duplicate)
+    let agrees = bobs.group.epochAuthenticator == alices.epochAuthenticator
+    #expect(agrees)
+    try bobs.delete()
+    #expect(try storage.keys(in: [3]) == [.application([1], in: [3])])
+  }
 }

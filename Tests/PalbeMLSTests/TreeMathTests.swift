@@ -55,7 +55,7 @@ struct TreeMathTests {
     }
   }
 
-  @Test("e2ee §6-11: a leaf outside the tree is nobody")
+  @Test("e2ee 6.11: a leaf outside the tree is nobody")
   func outside() {
     let size = TreeSize(holding: 5)
     #expect(size.leafCount == 8)

@@ -6,6 +6,7 @@ import Testing
 struct Colour: ProtobufEnum {
   var rawValue: Int32
   static let green = Colour(rawValue: 1)
+  static let names: KeyValuePairs<Self, String> = [.init(rawValue: 0): "NO_COLOUR", .green: "GREEN"]
 }
 
 struct Leaf: ProtobufMessage {
@@ -13,7 +14,7 @@ struct Leaf: ProtobufMessage {
   var unknownFields: [UInt8] = []
   init() {}
   mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-    try f.field(1, &name)
+    try f.field(1, "name", &name)
     try f.unknown(&unknownFields)
   }
 }
@@ -22,13 +23,15 @@ struct Leaf: ProtobufMessage {
 struct Chain: ProtobufMessage {
   var next: [Chain] = []
   init() {}
-  mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) { try f.field(1, &next) }
+  mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) { try f.field(1, "next", &next) }
 }
 
 struct Everything: ProtobufMessage {
   enum Choice: Equatable, Sendable {
     case number(Int64)
     case leaf(Leaf)
+    var number: Int64? { if case .number(let it) = self { it } else { nil } }
+    var leaf: Leaf? { if case .leaf(let it) = self { it } else { nil } }
   }
   var text = ""
   var bytes: [UInt8] = []
@@ -49,33 +52,24 @@ struct Everything: ProtobufMessage {
   var choice: Choice?
   init() {}
   mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-    try f.field(1, &text)
-    try f.field(2, &bytes)
-    try f.field(3, &flag)
-    try f.field(4, &signed)
-    try f.field(5, &wide)
-    try f.field(6, &small)
-    try f.field(7, &big)
-    try f.field(8, &real)
-    try f.field(9, &colour)
-    try f.field(10, &maybe)
-    try f.field(11, &leaf)
-    try f.field(12, &leaves)
-    try f.field(13, &names)
-    try f.field(14, &colours)
-    try f.field(15, &attributes)
-    try f.field(16, &handles)
-    switch f.decoding {
-    case 0:
-      switch choice {
-      case .number(let value): f.put(17, value)
-      case .leaf(let value): f.put(18, value)
-      case nil: break
-      }
-    case 17: choice = .number(try f.take())
-    case 18: choice = .leaf(try f.take())
-    default: break
-    }
+    try f.field(1, "text", &text)
+    try f.field(2, "bytes", &bytes)
+    try f.field(3, "flag", &flag)
+    try f.field(4, "signed", &signed)
+    try f.field(5, "wide", &wide)
+    try f.field(6, "small", &small)
+    try f.field(7, "big", &big)
+    try f.field(8, "real", &real)
+    try f.field(9, "colour", &colour)
+    try f.field(10, "maybe", &maybe)
+    try f.field(11, "leaf", &leaf)
+    try f.field(12, "leaves", &leaves)
+    try f.field(13, "names", &names)
+    try f.field(14, "colours", &colours)
+    try f.field(15, "attributes", &attributes)
+    try f.field(16, "handles", &handles)
+    try f.oneof(17, "number", &choice, Choice.number) { $0?.number }
+    try f.oneof(18, "leaf_choice", &choice, Choice.leaf) { $0?.leaf }
   }
 
   static let full = Everything.with {

@@ -34,7 +34,7 @@ struct ReceivedPacket {
 /// A client made of the same parts as a real one: full ICE, DTLS, SRTP, and offers as LiveKit's clients write them.
 final class ScriptedClient {
   let identity: String
-  let connection: ConnectionID
+  var connection: ConnectionID
   let address: SocketAddress
   var ice: ICEAgent
   var dtls: DTLSEndpoint
@@ -60,10 +60,14 @@ final class ScriptedClient {
   var retiredCids: Set<String> = []
   var answer: SessionDescription?
   var offerVersion: UInt64 = 0
+  private var isRestarting = false
   private var transportSequence: UInt16 = 0
   /// Signals that the client wants to send by itself, in reaction to others.
   var reactions: [LiveKit.SignalRequest.Message] = []
   var reoffersOnRequirement = true
+  /// The receiving connection of a client with two.
+  var receiver: ScriptedClient?
+  var answersOffers = true
   var pingsAutomatically = true
   var nextPing = Instant.zero
   var answersChecks = true
@@ -77,6 +81,8 @@ final class ScriptedClient {
       role: .controlling, local: ICECredentials(using: &random), random: RandomSource(seed: random.next()))
     dtls = try DTLSEndpoint(role: .client, identity: certificate)
   }
+
+  var isUp: Bool { srtp != nil }
 
   // MARK: Signaling
 
@@ -152,6 +158,9 @@ final class ScriptedClient {
     messages.append(message)
     switch message {
     case .answer(let answer): take(answer, at: now)
+    case .offer(let offer):
+      guard let receiver, answersOffers, let answer = try? receiver.answer(offer, at: now) else { return }
+      reactions.append(.answer(answer))
     case .mediaSectionsRequirement(let requirement) where reoffersOnRequirement:
       audioSections += Int(requirement.numAudios)
       videoSections += Int(requirement.numVideos)
@@ -160,12 +169,56 @@ final class ScriptedClient {
     }
   }
 
+  /// New credentials and a new check of the path, as a client does after its signaling came back.
+  func restartICE(at now: Instant, using random: inout RandomSource) {
+    ice.restart(local: ICECredentials(using: &random), at: now)
+    isRestarting = true
+  }
+
+  /// Takes an offer of the server's, as the receiving connection of a client with two; its answer.
+  func answer(
+    _ message: LiveKit.SessionDescription, refusing refused: Set<String> = [], at now: Instant
+  ) throws -> LiveKit.SessionDescription {
+    let offer = try SessionDescription(parsing: message.sdp)
+    let isFirst = answer == nil
+    answer = offer
+    let local = TransportParameters(
+      iceUsernameFragment: ice.local.usernameFragment, icePassword: ice.local.password,
+      fingerprint: Fingerprint(sha256: certificate.fingerprint.bytes), setup: .active)
+    var media: [MediaSection] = []
+    for section in offer.media {
+      let sends = offer.direction(of: section).sends && !refused.contains(section.mid ?? "")
+      var answered = section.answer(direction: MediaDirection(sends: false, receives: sends))
+      answered.set(local)
+      media.append(answered)
+    }
+    if isFirst, let remote = offer.transport,
+      let credentials = ICECredentials(
+        usernameFragment: remote.iceUsernameFragment, password: remote.icePassword)
+    {
+      ice.addLocalCandidate(ICECandidate(.host, address), base: 0, at: now)
+      ice.setRemote(credentials, isLite: offer.isICELite, at: now)
+      for line in offer.media.flatMap(\.candidates) {
+        if let candidate = try? ICECandidate.parse(line) { ice.addRemoteCandidate(candidate, at: now) }
+      }
+    }
+    let description = SessionDescription(
+      answering: offer, origin: SDPOrigin(sessionID: 9, version: UInt64(message.id)), isICELite: false,
+      media: media)
+    return .with {
+      $0.type = "answer"
+      $0.sdp = description.description
+      $0.id = message.id
+    }
+  }
+
   private func take(_ message: LiveKit.SessionDescription, at now: Instant) {
     guard let description = try? SessionDescription(parsing: message.sdp), let remote = description.transport,
       let credentials = ICECredentials(
         usernameFragment: remote.iceUsernameFragment, password: remote.icePassword)
     else { return }
-    let isFirst = answer == nil
+    let isFirst = answer == nil || isRestarting
+    isRestarting = false
     answer = description
     guard isFirst else { return }
     ice.addLocalCandidate(ICECandidate(.host, address), base: 0, at: now)
@@ -314,6 +367,10 @@ final class ScriptedClient {
 
   var requirements: [LiveKit.MediaSectionsRequirement] {
     messages.compactMap { if case .mediaSectionsRequirement(let value) = $0 { value } else { nil } }
+  }
+
+  var offers: [LiveKit.SessionDescription] {
+    messages.compactMap { if case .offer(let offer) = $0 { offer } else { nil } }
   }
 
   var refusals: [LiveKit.RequestResponse] {

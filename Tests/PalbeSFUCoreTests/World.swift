@@ -19,6 +19,9 @@ final class World {
   var random: RandomSource
   var clients: [ScriptedClient] = []
   var log: [SFULogRecord] = []
+  var answers: [RoomAnswer] = []
+  var notices: [RoomNotice] = []
+  var tokens: [(connection: ConnectionID, grant: AccessGrant)] = []
   /// Media packets as `withReceivedMedia` showed them.
   var received: [[UInt8]] = []
   /// What was protected under each destination, SSRC and extended sequence number.
@@ -79,6 +82,31 @@ final class World {
     handle(.join(client.connection, details(client, grant: change, request: request)))
   }
 
+  /// The client's WebSocket is gone, without a word.
+  func cut(_ client: ScriptedClient) {
+    client.isClosed = true
+    client.pingsAutomatically = false
+    handle(.closed(client.connection))
+  }
+
+  /// The client comes back over another WebSocket, as LiveKit's clients do.
+  func resume(
+    _ client: ScriptedClient, sid: String? = nil, request: (inout LiveKit.JoinRequest) -> Void = { _ in }
+  ) {
+    client.connection = ConnectionID(client.connection.rawValue + 1_000)
+    client.isClosed = false
+    client.pingsAutomatically = true
+    client.nextPing = now + .seconds(5)
+    var joinRequest = LiveKit.JoinRequest.with {
+      $0.clientInfo = .with { $0.protocol = 17 }
+      $0.reconnect = true
+      $0.participantSid = sid ?? client.join?.participant?.sid ?? ""
+    }
+    request(&joinRequest)
+    let grant = AccessGrant(room: "room", identity: client.identity)
+    handle(.join(client.connection, JoinDetails(grant: grant, request: joinRequest)))
+  }
+
   func signal(_ message: LiveKit.SignalRequest.Message, from client: ScriptedClient) {
     handle(.signal(client.connection, LiveKit.SignalRequest(message).serialized()))
   }
@@ -86,6 +114,12 @@ final class World {
   func handle(_ input: SFUInput) {
     worker.handle(input, at: now)
     drain()
+  }
+
+  /// An operator's command, and its answer.
+  func command(_ command: RoomCommand) -> RoomAnswer? {
+    handle(.command(CommandID(7), command))
+    return answers.popLast()
   }
 
   func send(_ datagrams: [[UInt8]], from client: ScriptedClient) {
@@ -118,6 +152,9 @@ final class World {
         else { continue }
         client.receive(message, at: now)
       case .close(let connection): clients.first { $0.connection == connection }?.isClosed = true
+      case .answer(_, let answer): answers.append(answer)
+      case .notice(let notice): notices.append(notice)
+      case .refreshToken(let connection, let grant): tokens.append((connection, grant))
       case .log(let record): log.append(record)
       }
     }

@@ -85,6 +85,39 @@ struct JoinResolverTests {
     #expect(status(outcome(token: "nonsense", item: "!")) == 401)
   }
 
+  private func details(_ path: String, _ items: [(String, String)]) throws -> JoinDetails {
+    let token = [HTTPRequest.Field("access_token", Tokens.signed(claims: claims()))]
+    let query = token + items.map { HTTPRequest.Field($0.0, $0.1) }
+    return try resolver.resolve(HTTPRequest(path: path, query: query, headers: []), now: now)
+  }
+
+  @Test("v0: query items instead of a join_request, two connections; what is absent is auto_subscribe")
+  func queryItems() throws {
+    let python = [
+      ("sdk", "python"), ("os", "linux"), ("protocol", "17"), ("client_protocol", "2"),
+      ("auto_subscribe", "1"), ("adaptive_stream", "0"), ("version", "1.2.1"),
+    ]
+    let full = try details("/rtc", python)
+    #expect(full.usesTwoConnections)
+    #expect(full.request.clientInfo?.sdk == .python)
+    #expect(full.request.clientInfo?.protocol == 17)
+    #expect(full.request.connectionSettings?.autoSubscribe == true)
+    #expect(!full.request.reconnect)
+    #expect(try details("/rtc", []).request.connectionSettings?.autoSubscribe == true)
+    #expect(try details("/rtc", [("auto_subscribe", "0")]).request.connectionSettings?.autoSubscribe == false)
+    let resumed = try details("/rtc", [("reconnect", "1"), ("sid", "PA_x"), ("reconnect_reason", "2")])
+    #expect(resumed.request.reconnect && resumed.request.participantSid == "PA_x")
+    #expect(resumed.request.reconnectReason == .publisherFailed)
+    // {"a":"b"}
+    let attributes = try details("/rtc", [("attributes", "eyJhIjoiYiJ9")])
+    #expect(attributes.request.participantAttributes == ["a": "b"])
+    #expect(throws: JoinRefusal.self) { try details("/rtc", [("attributes", "!")]) }
+    #expect(throws: JoinRefusal.self) { try details("/rtc/v1", python) }
+    // One connection where the client says it in the newer way.
+    #expect(try !details("/rtc", [("join_request", JoinRequests.item())]).usesTwoConnections)
+    #expect(try details("/rtc", [("protocol", "999999999999")]).request.clientInfo?.protocol == 0)
+  }
+
   @Test("rules 4 and 5: identity and room have 1 to 256 bytes, else 400")
   func names() {
     #expect(status(outcome(token: Tokens.signed(claims: claims(identity: "")))) == 400)

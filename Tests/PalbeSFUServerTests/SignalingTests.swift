@@ -99,7 +99,7 @@ struct SignalingTests {
     let token = Tokens.join(room: "hall", identity: "anna")
     for (path, status) in [
       ("/rtc/v1?access_token=\(token)", 400), ("/rtc/v1?access_token=\(token)&join_request=AAAA", 400),
-      ("/rtc/v1?join_request=\(JoinRequests.item())", 401), ("/rtc", 404),
+      ("/rtc/v1?join_request=\(JoinRequests.item())", 401), ("/rtc", 401), ("/rtc/v2", 404),
     ] {
       await #expect {
         _ = try await WebSocketClient.connect(to: server.url + path)

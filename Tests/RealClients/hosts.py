@@ -56,9 +56,10 @@ def token(bin_path: pathlib.Path, room: str, identity: str) -> str:
 
 
 @contextlib.contextmanager
-def palbe_call(bin_path: pathlib.Path, *arguments: str):
-    """A palbe-call join that runs until the block ends."""
-    process = subprocess.Popen([bin_path / "palbe-call", "join", *arguments], stdout=subprocess.DEVNULL)
+def palbe_call(bin_path: pathlib.Path, *arguments: str, environment: dict[str, str] | None = None, output=subprocess.DEVNULL):
+    """A palbe-call join that runs until the block ends; what it prints goes to the file `output`."""
+    process = subprocess.Popen(
+        [bin_path / "palbe-call", "join", *arguments], stdout=output, env={**os.environ, **(environment or {})})
     try:
         yield process
     finally:

@@ -4,15 +4,25 @@ import time
 
 import numpy as np
 from livekit import rtc
+from livekit.rtc._proto import e2ee_pb2
 
 import media
 
 WIDTH, HEIGHT, FRAMES_PER_SECOND = 640, 360, 20
 
 
-async def join(url: str, token: str) -> rtc.Room:
+def encryption(passphrase: bytes, hkdf: bool = False) -> rtc.E2EEOptions:
+    """A key shared by all, in slot 0; all else as LiveKit has it."""
+    options = rtc.KeyProviderOptions(shared_key=passphrase)
+    if hkdf:
+        options.key_derivation_function = e2ee_pb2.KeyDerivationFunction.HKDF
+    return rtc.E2EEOptions(key_provider_options=options)
+
+
+async def join(url: str, token: str, single: bool = True, **options) -> rtc.Room:
+    """Joins with one peer connection (/rtc/v1), or with two (/rtc)."""
     room = rtc.Room()
-    options = rtc.RoomOptions(auto_subscribe=True, single_peer_connection=True)
+    options = rtc.RoomOptions(auto_subscribe=True, single_peer_connection=single, **options)
     await asyncio.wait_for(room.connect(url, token, options), 15)
     return room
 

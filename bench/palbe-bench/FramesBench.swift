@@ -1,5 +1,4 @@
 import CPalbeMallocCounter
-import Glibc
 import PalbeFrameEncryption
 import PalbeUnits
 
@@ -122,12 +121,6 @@ enum Slab {
       return slab
     }
   }
-}
-
-func nanoseconds() -> UInt64 {
-  var time = timespec()
-  clock_gettime(CLOCK_MONOTONIC, &time)
-  return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
 }
 
 /// The sealer and opener that a call uses: header, associated data, counter, limits, replay window.

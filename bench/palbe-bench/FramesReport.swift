@@ -19,7 +19,7 @@ enum FramesReport {
     return "[\n" + objects.joined(separator: ",\n") + "\n]"
   }
 
-  static func table(_ rows: [FramesRow]) -> String {
+  static func text(_ rows: [FramesRow]) -> String {
     let head = ["suite", "frame", "what", "ours", "limit", "ratio", "mallocs"]
     let lines = rows.map { row in
       [
@@ -28,14 +28,7 @@ enum FramesReport {
         fixed(row.mallocs, row.mallocs == 0 ? 0 : 4),
       ]
     }
-    let widths = head.indices.map { column in ([head] + lines).map(\.[column].count).max() ?? 0 }
-    let text = ([head] + lines).map { line in
-      line.enumerated().map { column, cell in
-        let padding = String(repeating: " ", count: widths[column] - cell.count)
-        return column == 0 || column == 2 ? cell + padding : padding + cell
-      }.joined(separator: "  ")
-    }
-    return text.joined(separator: "\n") + "\n\n" + explanation
+    return table(head, lines, left: [0, 2]) + "\n\n" + explanation
   }
 
   static let explanation = """
@@ -47,14 +40,4 @@ enum FramesReport {
              part is free; 1.25 that it adds a quarter. We ask for at most 1.25 from 1 kB up, 1.5 at 100 B.
     mallocs  heap allocations for each frame. We ask for 0.
     """
-
-  /// Decimal text without Foundation.
-  static func fixed(_ value: Double, _ digits: Int) -> String {
-    var scale = 1.0
-    for _ in 0..<digits { scale *= 10 }
-    let scaled = Int64((value * scale).rounded())
-    guard digits > 0 else { return "\(scaled)" }
-    let fraction = "\(scaled % Int64(scale))"
-    return "\(scaled / Int64(scale))." + String(repeating: "0", count: digits - fraction.count) + fraction
-  }
 }

@@ -2,21 +2,37 @@ import Glibc
 import PalbeCommandLine
 import PalbeUnits
 
+let json = "--json"
 let program = Program(
   name: "palbe-bench", version: Release.version,
-  summary: "what this machine's media path costs, beside what it could cost at best",
+  summary: "what this machine's media path and group encryption cost, beside what they could cost at best",
   commands: [
     Command(
       name: "frames", summary: "seals and opens frames of 100 B to 50 kB in SFrame suites 4 and 5",
       options: [
         .flag(
-          "--json",
+          json,
           "an array of objects {suite, bytes, operation, ns, limit_ns, ratio, mallocs} instead of a table"),
         .value("--slices", "N", "slices of 1 ms to measure, 1 to 10000", default: "200"),
       ],
       examples: [
         "palbe-bench frames", "palbe-bench frames --json > frames.json", "palbe-bench frames --slices 1000",
-      ])
+      ]),
+    Command(
+      name: "mls",
+      summary: "groups of 2 to 10,000 members: create, add, join, commit, process, messages, exporter",
+      options: [
+        .flag(
+          json,
+          "an array of objects {operation, members, tree, us, floor_us, ratio, bytes, resident_bytes} "
+            + "instead of a table"),
+        .value("--members", "N,N", "sizes of groups, each 2 to 20000", default: "2,10,100,1000,10000"),
+        .value("--slices", "N", "slices of 2 ms or one operation to measure, 1 to 10000", default: "60"),
+      ],
+      examples: [
+        "palbe-bench mls", "palbe-bench mls --json > mls.json",
+        "palbe-bench mls --members 2,1000 --slices 10",
+      ]),
   ])
 
 /// Writes to standard error.
@@ -29,17 +45,39 @@ func complain(_ text: String) {
   }
 }
 
+/// Group sizes from text such as `2,1000`.
+func sizes(_ text: String) throws(ArgumentError) -> [Int] {
+  var sizes: [Int] = []
+  for part in text.split(separator: ",", omittingEmptySubsequences: false) {
+    guard let size = Int(part), (2...20_000).contains(size) else {
+      throw ArgumentError(
+        "option '--members' is '\(text)'; expected whole numbers from 2 to 20000 with commas")
+    }
+    sizes.append(size)
+  }
+  return sizes
+}
+
 do throws(ArgumentError) {
   switch try program.request(CommandLine.arguments.dropFirst()) {
   case .print(let text): print(text)
-  case .run(_, let arguments):
-    let slices = try arguments.integer("--slices", in: 1...10_000) ?? 200
-    let showsProgress = !arguments.has("--json") && isatty(STDERR_FILENO) == 1
-    let rows = FramesBench.run(slices: slices) { progress in
-      if showsProgress { complain("\r\(progress)\u{1b}[K") }
+  case .run(let command, let arguments):
+    let slices = try arguments.integer("--slices", in: 1...10_000) ?? 1
+    let showsProgress = !arguments.has(json) && isatty(STDERR_FILENO) == 1
+    func progress(_ text: String) {
+      if showsProgress { complain("\r\(text)\u{1b}[K") }
     }
-    if showsProgress { complain("\r\u{1b}[K") }
-    print(arguments.has("--json") ? FramesReport.json(rows) : FramesReport.table(rows))
+    if command == "frames" {
+      let rows = FramesBench.run(slices: slices, progress: progress)
+      progress("")
+      print(arguments.has(json) ? FramesReport.json(rows) : FramesReport.text(rows))
+    } else {
+      let members = try sizes(try arguments.required("--members"))
+      var bench = MLSBench(slicing: Slicing(slices: slices), progress: progress)
+      bench.run(members)
+      progress("")
+      print(arguments.has(json) ? MLSReport.json(bench.rows) : MLSReport.text(bench.rows, bench.notes))
+    }
   }
 } catch {
   complain("palbe-bench: \(error)\n")

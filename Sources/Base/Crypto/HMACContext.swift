@@ -5,37 +5,40 @@ import CPalbeOpenSSL
 ///     var context = HMACContext<SHA1>(key: key.span)
 ///     context.authenticate(packet, rolloverCounter, into: &tag)  // 10 bytes: HMAC-SHA1-80
 @safe public struct HMACContext<H: HashFunction>: ~Copyable, @unchecked Sendable {
-  /// Hash states after the padded key: inner, outer, and the one at work. On the heap: a move leaves no trace.
+  /// Hash states after the padded key: inner, outer, and the one at work. On the heap: a move leaves no trace. Behind
+  /// them, in the same memory, the digest and a block for the padded key.
   private let states: UnsafeMutablePointer<H>
   private let digest: UnsafeMutableBufferPointer<UInt8>
 
   private static var inner: Int { 0 }
   private static var outer: Int { 1 }
   private static var work: Int { 2 }
+  private static var size: Int { 3 * MemoryLayout<H>.stride + H.byteCount + H.blockByteCount }
 
   /// `key` has any length; one longer than the hash's block is hashed first (RFC 2104 §2).
   public init(key: Span<UInt8>) {
-    let states = UnsafeMutablePointer<H>.allocate(capacity: 3)
-    unsafe states.initialize(repeating: H(), count: 3)
-    let digest = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: H.byteCount)
-    unsafe digest.initialize(repeating: 0)
+    let memory = UnsafeMutableRawPointer.allocate(
+      byteCount: Self.size, alignment: MemoryLayout<H>.alignment)
+    let states = unsafe memory.initializeMemory(as: H.self, repeating: H(), count: 3)
+    let bytes = unsafe (memory + 3 * MemoryLayout<H>.stride).initializeMemory(
+      as: UInt8.self, repeating: 0, count: H.byteCount + H.blockByteCount)
+    let digest = unsafe UnsafeMutableBufferPointer(start: bytes, count: H.byteCount)
+    let padded = unsafe UnsafeMutableBufferPointer(start: bytes + H.byteCount, count: H.blockByteCount)
 
     if key.count > H.blockByteCount {
       unsafe states[Self.work].update(key)
       unsafe Self.finish(&states[Self.work], into: digest)
-      unsafe Self.pad(Span(_unsafeElements: digest), inner: &states[Self.inner], outer: &states[Self.outer])
+      unsafe Self.pad(Span(_unsafeElements: digest), in: padded, &states[Self.inner], &states[Self.outer])
     } else {
-      unsafe Self.pad(key, inner: &states[Self.inner], outer: &states[Self.outer])
+      unsafe Self.pad(key, in: padded, &states[Self.inner], &states[Self.outer])
     }
     unsafe self.states = unsafe states
     unsafe self.digest = unsafe digest
   }
 
   deinit {
-    unsafe OPENSSL_cleanse(states, 3 * MemoryLayout<H>.stride)
-    unsafe OPENSSL_cleanse(digest.baseAddress, digest.count)
-    unsafe states.deallocate()
-    unsafe digest.deallocate()
+    unsafe OPENSSL_cleanse(states, Self.size)
+    unsafe UnsafeMutableRawPointer(states).deallocate()
   }
 
   /// Writes the first `code.count` bytes of the message's code, at most `H.byteCount`.
@@ -102,14 +105,13 @@ import CPalbeOpenSSL
     _ = unsafe output.finalize(for: digest)
   }
 
-  private static func pad(_ key: Span<UInt8>, inner: inout H, outer: inout H) {
-    inner.update(padded(key, with: 0x36).span)
-    outer.update(padded(key, with: 0x5c).span)
-  }
-
-  private static func padded(_ key: Span<UInt8>, with byte: UInt8) -> SymmetricKey {
-    SymmetricKey(byteCount: H.blockByteCount) { output in
-      for index in 0..<H.blockByteCount { output.append(index < key.count ? key[index] ^ byte : byte) }
-    }
+  private static func pad(
+    _ key: Span<UInt8>, in padded: UnsafeMutableBufferPointer<UInt8>, _ inner: inout H, _ outer: inout H
+  ) {
+    unsafe padded.initialize(repeating: 0x36)
+    for index in key.indices { unsafe padded[index] ^= key[index] }
+    unsafe inner.update(Span(_unsafeElements: padded))
+    for index in padded.indices { unsafe padded[index] ^= 0x36 ^ 0x5c }
+    unsafe outer.update(Span(_unsafeElements: padded))
   }
 }

@@ -50,7 +50,15 @@ public enum HPKE {
     _ suite: Ciphersuite, to publicKey: Span<UInt8>, info: Span<UInt8>, aad: Span<UInt8>,
     plaintext: Span<UInt8>, using random: inout RandomSource
   ) throws(CryptoError) -> (encapsulatedKey: [UInt8], ciphertext: [UInt8]) {
-    var sender = try Sender(suite, to: publicKey, info: info, using: &random)
+    try seal(Info(suite, info), to: publicKey, aad: aad, plaintext: plaintext, using: &random)
+  }
+
+  /// As above, under an `info` that was hashed before: for one message to many.
+  public static func seal(
+    _ info: Info, to publicKey: Span<UInt8>, aad: Span<UInt8>, plaintext: Span<UInt8>,
+    using random: inout RandomSource
+  ) throws(CryptoError) -> (encapsulatedKey: [UInt8], ciphertext: [UInt8]) {
+    var sender = try Sender(info, to: publicKey, using: &random)
     let ciphertext = try sender.seal(plaintext, authenticating: aad)
     return (sender.encapsulatedKey, ciphertext)
   }

@@ -2,31 +2,50 @@ import PalbeUnits
 import PalbeWire
 
 extension HPKE {
+  /// A suite and an `info`, hashed once for many messages under it (the context of RFC 9180 §5.1, `KeySchedule`).
+  public struct Info: Sendable {
+    /// The suite of the messages.
+    public let suite: Ciphersuite
+    let kdf: LabeledKDF
+    /// mode_base | psk_id_hash | info_hash
+    let context: [UInt8]
+
+    /// Hashes `info`, of any length.
+    public init(_ suite: Ciphersuite, _ info: Span<UInt8>) {
+      let kdf = LabeledKDF(suite)
+      let pskIDHash = kdf.extract(salt: Span(), label: "psk_id_hash", inputKeyMaterial: Span())
+      let infoHash = kdf.extract(salt: Span(), label: "info_hash", inputKeyMaterial: info)
+      var writer = ByteWriter(capacity: 1 + 2 * kdf.kdf.byteCount)
+      writer.uint8(0)
+      writer.append(pskIDHash.span)
+      writer.append(infoHash.span)
+      self.suite = suite
+      self.kdf = kdf
+      context = writer.bytes
+    }
+
+    func expand(_ secret: borrowing SymmetricKey, label: String, byteCount: Int) -> SymmetricKey {
+      kdf.expand(secret.span, label: label, info: context.span, byteCount: byteCount)
+    }
+  }
+
   /// What both sides share once the key is encapsulated (RFC 9180 §5.1): key, nonces, exporter secret.
   struct Schedule: ~Copyable {
-    let kdf: LabeledKDF
+    let info: Info
     let key: SymmetricKey
-    let exporterSecret: SymmetricKey
+    /// The exporter secret follows from it when it is asked for.
+    private let secret: SymmetricKey
     private let baseNonce: SymmetricKey
     private var sequence: UInt64 = 0
 
     /// KeySchedule in base mode: no pre-shared key.
-    init(_ suite: Ciphersuite, sharedSecret: Span<UInt8>, info: Span<UInt8>) {
-      let kdf = LabeledKDF(suite)
-      let pskIDHash = kdf.extract(salt: Span(), label: "psk_id_hash", inputKeyMaterial: Span())
-      let infoHash = kdf.extract(salt: Span(), label: "info_hash", inputKeyMaterial: info)
-      var writer = ByteWriter()
-      writer.uint8(0)  // mode_base
-      writer.append(pskIDHash.span)
-      writer.append(infoHash.span)
-      let context = writer.bytes
-      let secret = kdf.extract(salt: sharedSecret, label: "secret", inputKeyMaterial: Span())
-      let keyByteCount = suite.aead.algorithm?.keyByteCount ?? 0
-      let nonceByteCount = suite.aead.algorithm?.nonceByteCount ?? 0
-      self.kdf = kdf
-      key = kdf.expand(secret.span, label: "key", info: context.span, byteCount: keyByteCount)
-      baseNonce = kdf.expand(secret.span, label: "base_nonce", info: context.span, byteCount: nonceByteCount)
-      exporterSecret = kdf.expand(secret.span, label: "exp", info: context.span, byteCount: kdf.kdf.byteCount)
+    init(_ info: Info, sharedSecret: Span<UInt8>) {
+      let secret = info.kdf.extract(salt: sharedSecret, label: "secret", inputKeyMaterial: Span())
+      let algorithm = info.suite.aead.algorithm
+      key = info.expand(secret, label: "key", byteCount: algorithm?.keyByteCount ?? 0)
+      baseNonce = info.expand(secret, label: "base_nonce", byteCount: algorithm?.nonceByteCount ?? 0)
+      self.info = info
+      self.secret = secret
     }
 
     /// The keyed cipher; nil when the suite has none.
@@ -49,7 +68,9 @@ extension HPKE {
     mutating func advance() { sequence += 1 }
 
     func export(_ context: Span<UInt8>, byteCount: Int) -> SymmetricKey {
-      kdf.expand(exporterSecret.span, label: "sec", info: context, byteCount: byteCount)
+      let kdf = info.kdf
+      let exporterSecret = info.expand(secret, label: "exp", byteCount: kdf.kdf.byteCount)
+      return kdf.expand(exporterSecret.span, label: "sec", info: context, byteCount: byteCount)
     }
   }
 
@@ -64,18 +85,32 @@ extension HPKE {
     public init(
       _ suite: Ciphersuite, to publicKey: Span<UInt8>, info: Span<UInt8>, using random: inout RandomSource
     ) throws(CryptoError) {
-      let ephemeral = PrivateKey(suite.kem, using: &random)
-      try self.init(suite, to: publicKey, info: info, ephemeral: ephemeral)
+      try self.init(Info(suite, info), to: publicKey, using: &random)
+    }
+
+    /// As above, under an `info` that was hashed before.
+    public init(
+      _ info: Info, to publicKey: Span<UInt8>, using random: inout RandomSource
+    ) throws(CryptoError) {
+      let ephemeral = PrivateKey(info.suite.kem, using: &random)
+      try self.init(info, to: publicKey, ephemeral: ephemeral)
     }
 
     /// As above with a given ephemeral key, for published vectors. One used twice gives up what it sealed.
     package init(
       _ suite: Ciphersuite, to publicKey: Span<UInt8>, info: Span<UInt8>, ephemeral: borrowing PrivateKey
     ) throws(CryptoError) {
+      try self.init(Info(suite, info), to: publicKey, ephemeral: ephemeral)
+    }
+
+    private init(
+      _ info: Info, to publicKey: Span<UInt8>, ephemeral: borrowing PrivateKey
+    ) throws(CryptoError) {
+      let suite = info.suite
       let result = try ephemeral.pair.sharedSecret(with: publicKey)
       let secret = suite.kem.sharedSecret(
         result.span, encapsulatedKey: ephemeral.publicKey, publicKey: [UInt8](publicKey))
-      let schedule = Schedule(suite, sharedSecret: secret.span, info: info)
+      let schedule = Schedule(info, sharedSecret: secret.span)
       let context = try schedule.context(for: suite.aead, direction: .seal)
       self.encapsulatedKey = ephemeral.publicKey
       self.schedule = schedule
@@ -113,7 +148,7 @@ extension HPKE {
       let result = try privateKey.pair.sharedSecret(with: encapsulatedKey)
       let secret = suite.kem.sharedSecret(
         result.span, encapsulatedKey: [UInt8](encapsulatedKey), publicKey: privateKey.publicKey)
-      let schedule = Schedule(suite, sharedSecret: secret.span, info: info)
+      let schedule = Schedule(Info(suite, info), sharedSecret: secret.span)
       let context = try schedule.context(for: suite.aead, direction: .open)
       self.schedule = schedule
       self.context = context

@@ -27,6 +27,16 @@ extension HPKE {
       self.pair = pair
     }
 
+    /// From its serialized form and its public key, which is taken at its word: it is not multiplied again. With the
+    /// wrong one nothing opens. Throws `wrongLength`, and `invalidPrivateKey` where OpenSSL refuses the pair.
+    public init(
+      _ kem: KEM, rawRepresentation: Span<UInt8>, publicKey: [UInt8]
+    ) throws(CryptoError) {
+      let pair = try KeyPair(kem.curve, private: rawRepresentation, public: publicKey)
+      self.kem = kem
+      self.pair = pair
+    }
+
     /// DeriveKeyPair (RFC 9180 §7.1.3).
     init(_ kem: KEM, derivedFrom inputKeyMaterial: Span<UInt8>) throws(CryptoError) {
       let kdf = LabeledKDF(kem)

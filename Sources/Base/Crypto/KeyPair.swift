@@ -32,6 +32,30 @@ struct KeyPair: ~Copyable, Sendable {
     self.publicBytes = point
   }
 
+  /// From a raw seed or a big-endian scalar and the public key that belongs to it, which is not computed again.
+  /// Throws `wrongLength`, and `invalidPrivateKey` where OpenSSL refuses them.
+  init(_ curve: Curve, private bytes: Span<UInt8>, public point: [UInt8]) throws(CryptoError) {
+    guard bytes.count == curve.privateByteCount else {
+      throw .wrongLength(expected: curve.privateByteCount, got: bytes.count)
+    }
+    guard point.count == curve.publicByteCount else {
+      throw .wrongLength(expected: curve.publicByteCount, got: point.count)
+    }
+    let made: OpaquePointer?
+    if curve.isNIST {
+      unsafe made = importEC(curve, point: point, bigEndianScalar: bytes)
+    } else {
+      unsafe made = importRaw(curve, public: point.span, private: bytes)
+    }
+    guard let made = unsafe made else {
+      ERR_clear_error()
+      throw .invalidPrivateKey
+    }
+    self.curve = curve
+    self.key = unsafe PKey(owning: made)
+    self.publicBytes = point
+  }
+
   /// From bytes that are uniform, with the bits that a scalar cannot have cleared. Nil when they are out of
   /// range, and the next ones are due (FIPS 186-4 B.4.2, RFC 9180 §7.1.3).
   init?(_ curve: Curve, masking bytes: Span<UInt8>) {

@@ -120,6 +120,22 @@ func importEC(
   }
 }
 
+/// A key pair of raw bytes as they are; nil when OpenSSL refuses it.
+func importRaw(_ curve: Curve, public point: Span<UInt8>, private secret: Span<UInt8>) -> OpaquePointer? {
+  guard let context = unsafe EVP_PKEY_CTX_new_from_name(nil, curve.name.cString, nil) else { return nil }
+  defer { unsafe EVP_PKEY_CTX_free(context) }
+  guard unsafe EVP_PKEY_fromdata_init(context) == 1 else { return nil }
+  return unsafe withBytes(point) { bytes, count in
+    let start = unsafe UnsafeMutableRawPointer(mutating: bytes)
+    let key = unsafe OSSL_PARAM_construct_octet_string(publicKey.cString, start, count)
+    return unsafe withBytes(secret) { bytes, count in
+      let start = unsafe UnsafeMutableRawPointer(mutating: bytes)
+      let number = unsafe OSSL_PARAM_construct_octet_string(privateKey.cString, start, count)
+      return unsafe make(context, palbe_pkey_key_pair, [key, number, OSSL_PARAM_construct_end()])
+    }
+  }
+}
+
 // OSSL_PKEY_PARAM_…, which Swift imports as strings; a parameter keeps a pointer to its name.
 private let groupKey: StaticString = "group"
 private let publicKey: StaticString = "pub"

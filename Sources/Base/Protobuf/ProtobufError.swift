@@ -1,3 +1,5 @@
+import PalbeWire
+
 /// Why bytes are not the protobuf message they should be.
 public enum ProtobufError: Error, Equatable, Sendable {
   /// A value needs more bytes than are left.
@@ -14,6 +16,8 @@ public enum ProtobufError: Error, Equatable, Sendable {
   case tooDeep(limit: Int)
   /// More nested messages in one decode than the limit: guards against a small frame that unfolds in memory.
   case tooManyMessages(limit: Int)
+  /// The message came as JSON, and this is wrong with it. Nothing else is thrown for JSON.
+  case json(JSONError)
 }
 
 /// How a value is laid out on the wire.

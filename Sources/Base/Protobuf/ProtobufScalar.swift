@@ -10,19 +10,50 @@ public protocol ProtobufScalar: Equatable, Sendable {
   init(reading reader: inout ProtobufReader, field: UInt32) throws(ProtobufError)
   /// Writes the value after its tag.
   func write(to writer: inout ProtobufWriter)
+  /// Reads the value from JSON; nil for an enumeration's name that is not known.
+  init?(json: inout JSONReader) throws(JSONError)
+  /// Writes the value as JSON.
+  func write(json: inout JSONWriter)
+  /// Whether the value is what an absent field means.
+  var isAbsent: Bool { get }
+}
+
+extension ProtobufScalar {
+  /// Whether the value is what an absent field means.
+  @inlinable public var isAbsent: Bool { self == .absent }
+}
+
+/// What can be the key of a map.
+public protocol ProtobufMapKey: ProtobufScalar, Hashable, Comparable {
+  /// The key of a JSON object's member; nil when it is none of this type.
+  init?(jsonKey: String)
+  /// The key of a JSON object's member.
+  var jsonKey: String { get }
 }
 
 /// An open enumeration (proto3): a number this version has no name for is kept.
 public protocol ProtobufEnum: ProtobufScalar, RawRepresentable, Hashable where RawValue == Int32 {
   /// Any number is a value.
   init(rawValue: Int32)
+  /// The values with a name, as the protocol's description names them: `[.screenShare: "SCREEN_SHARE"]`.
+  static var names: KeyValuePairs<Self, String> { get }
+}
+
+extension ProtobufEnum {
+  /// The value's name in the protocol's description; nil for a number that this version has none for.
+  public var name: String? { Self.names.first { $0.key == self }?.value }
+  /// The value of a name; nil for one that this version does not know.
+  public init?(name: some StringProtocol) {
+    guard let value = Self.names.first(where: { $0.value == name })?.key else { return nil }
+    self = value
+  }
 }
 
 extension ProtobufEnum {
   /// The layout on the wire.
   public static var wireType: ProtobufWireType { .varint }
   /// The enumeration's first name.
-  public static var absent: Self { Self(rawValue: 0) }
+  @inlinable public static var absent: Self { Self(rawValue: 0) }
   /// Reads the number.
   public init(reading reader: inout ProtobufReader, field: UInt32) throws(ProtobufError) {
     self.init(rawValue: Int32(truncatingIfNeeded: try reader.varint()))
@@ -35,7 +66,7 @@ extension ProtobufScalar where Self: FixedWidthInteger {
   /// The layout on the wire.
   public static var wireType: ProtobufWireType { .varint }
   /// Zero.
-  public static var absent: Self { 0 }
+  @inlinable public static var absent: Self { 0 }
   /// Reads a varint; bits above the type's width are dropped, as the format defines.
   public init(reading reader: inout ProtobufReader, field: UInt32) throws(ProtobufError) {
     self.init(truncatingIfNeeded: try reader.varint())
@@ -44,16 +75,16 @@ extension ProtobufScalar where Self: FixedWidthInteger {
   public func write(to writer: inout ProtobufWriter) { writer.varint(UInt64(truncatingIfNeeded: self)) }
 }
 
-extension Int32: ProtobufScalar {}
-extension Int64: ProtobufScalar {}
-extension UInt32: ProtobufScalar {}
-extension UInt64: ProtobufScalar {}
+extension Int32: ProtobufMapKey {}
+extension Int64: ProtobufMapKey {}
+extension UInt32: ProtobufMapKey {}
+extension UInt64: ProtobufMapKey {}
 
 extension Bool: ProtobufScalar {
   /// The layout on the wire.
   public static var wireType: ProtobufWireType { .varint }
   /// False.
-  public static var absent: Bool { false }
+  @inlinable public static var absent: Bool { false }
   /// Reads a varint; every number but zero is true.
   public init(reading reader: inout ProtobufReader, field: UInt32) throws(ProtobufError) {
     self = try reader.varint() != 0
@@ -66,20 +97,22 @@ extension Float: ProtobufScalar {
   /// The layout on the wire.
   public static var wireType: ProtobufWireType { .fixed32 }
   /// Zero.
-  public static var absent: Float { 0 }
+  @inlinable public static var absent: Float { 0 }
   /// Reads IEEE 754 bits.
   public init(reading reader: inout ProtobufReader, field: UInt32) throws(ProtobufError) {
     self.init(bitPattern: try reader.fixed32())
   }
+  /// Minus zero is not absent.
+  @inlinable public var isAbsent: Bool { bitPattern == 0 }
   /// Writes IEEE 754 bits.
   public func write(to writer: inout ProtobufWriter) { writer.fixed32(bitPattern) }
 }
 
-extension String: ProtobufScalar {
+extension String: ProtobufMapKey {
   /// The layout on the wire.
   public static var wireType: ProtobufWireType { .lengthDelimited }
   /// The empty text.
-  public static var absent: String { "" }
+  @inlinable public static var absent: String { "" }
   /// Reads a text and refuses what is not UTF-8.
   public init(reading reader: inout ProtobufReader, field: UInt32) throws(ProtobufError) {
     let range = try reader.contentRange()
@@ -96,7 +129,7 @@ extension [UInt8]: ProtobufScalar {
   /// The layout on the wire.
   public static var wireType: ProtobufWireType { .lengthDelimited }
   /// No bytes.
-  public static var absent: [UInt8] { [] }
+  @inlinable public static var absent: [UInt8] { [] }
   /// Copies the bytes.
   public init(reading reader: inout ProtobufReader, field: UInt32) throws(ProtobufError) {
     let range = try reader.contentRange()

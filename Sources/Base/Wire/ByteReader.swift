@@ -108,8 +108,6 @@ public struct ByteReader: ~Copyable, ~Escapable {
 extension Array where Element == UInt8 {
   /// Copies a span.
   public init(_ span: Span<UInt8>) {
-    self.init(capacity: span.count) { output in
-      for index in span.indices { output.append(span[index]) }
-    }
+    self = unsafe span.withUnsafeBufferPointer { unsafe Array($0) }
   }
 }

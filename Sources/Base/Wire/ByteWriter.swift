@@ -21,8 +21,10 @@ public struct ByteWriter: Sendable {
 
   /// The low `count` bytes of `value`, big-endian.
   public mutating func uint(_ value: UInt64, bytes count: Int) {
-    for index in stride(from: count - 1, through: 0, by: -1) {
-      bytes.append(UInt8(truncatingIfNeeded: value >> (8 * UInt64(index))))
+    var shift = UInt64(8 * count)
+    while shift > 0 {
+      shift -= 8
+      bytes.append(UInt8(truncatingIfNeeded: value >> shift))
     }
   }
 
@@ -30,7 +32,7 @@ public struct ByteWriter: Sendable {
   public mutating func append(_ more: [UInt8]) { bytes.append(contentsOf: more) }
   /// Copies bytes.
   public mutating func append(_ more: Span<UInt8>) {
-    for index in more.indices { bytes.append(more[index]) }
+    unsafe more.withUnsafeBufferPointer { unsafe bytes.append(contentsOf: $0) }
   }
   /// A string's UTF-8, without a terminator.
   public mutating func append(utf8 text: String) { bytes.append(contentsOf: text.utf8) }

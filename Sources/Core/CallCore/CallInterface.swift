@@ -19,11 +19,13 @@ public struct RemoteTrackID: Hashable, Sendable {
 }
 
 /// How the frames of a call are protected end to end.
-public enum CallEncryption: Sendable {
+public enum CallEncryption: Sendable, Equatable {
   /// Frames are protected hop by hop only; the SFU can read them.
   case none
   /// SFrame under the call key (suite 5). Nothing is sent before the first key is installed.
   case sframe
+  /// LiveKit's frame format, for calls with LiveKit's own clients. Nothing is sent before the first key is set.
+  case liveKit(LiveKitKeyRing.Configuration)
 }
 
 /// What a call session needs to know from the start.

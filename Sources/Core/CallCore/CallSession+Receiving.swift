@@ -94,13 +94,13 @@ extension CallSession {
     case .refused: fail(track)
     case .sealed(let receiver):
       let tag = waiting.tag()
-      switch keys?.open(receiver, in: &datagram, frame: payload, tag: tag, at: now) {
+      switch protection.open(receiver, in: &datagram, frame: payload, tag: tag, at: now) {
       case .opened(let range):
         insertAudio(track, sequence, timestamp, [UInt8](datagram.span.extracting(range)), at: now)
       case .waiting:
         waiting.add(
           .init(tag: tag, track: track.id, serial: sequence.rawValue, timestamp: timestamp, arrival: now))
-      case .failed, nil: fail(track)
+      case .failed: fail(track)
       }
     }
   }
@@ -125,13 +125,13 @@ extension CallSession {
         var bytes = frame.bytes
         let tag = waiting.tag()
         var buffer = bytes.mutableSpan
-        switch keys?.open(receiver, in: &buffer, frame: 0..<buffer.count, tag: tag, at: now) {
+        switch protection.open(receiver, in: &buffer, frame: 0..<buffer.count, tag: tag, at: now) {
         case .opened(let range):
           giveOut(Array(bytes[range]), track, serial, frame.timestamp, arrival: frame.completedAt)
         case .waiting:
           waiting.add(
             .init(tag: tag, track: track.id, serial: serial, timestamp: frame.timestamp, arrival: now))
-        case .failed, nil:
+        case .failed:
           // No key frame is asked for: it could not be opened either. What can be opened later asks.
           fail(track)
           track.video.chain.breakOff()
@@ -164,7 +164,7 @@ extension CallSession {
 
   /// Frames whose key has come, before any later one.
   mutating func takeReleased(at now: Instant) {
-    while let frame = keys?.pollReleased(at: now) {
+    while let frame = protection.pollReleased(at: now) {
       guard let mark = waiting.take(frame.tag), let track = track(mark.track) else { continue }
       switch track.kind {
       case .audio:
@@ -177,8 +177,7 @@ extension CallSession {
 
   /// Frames whose key did not come in time.
   mutating func expireWaiting(at now: Instant) {
-    keys?.handleTimeout(at: now)
-    while keys?.pollEvent() != nil {}
+    protection.handleTimeout(at: now)
     for mark in waiting.expire(at: now) {
       guard let track = track(mark.track) else { continue }
       track.framesWithoutKey += 1

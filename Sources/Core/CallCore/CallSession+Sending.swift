@@ -18,7 +18,7 @@ extension CallSession {
       throw .notPublished
     }
     guard frame.count > 0, frame.count <= Self.frameLimit else { throw .frameSize(frame.count) }
-    let sealed = try seal(frame, sender, at: now)
+    let sealed = try seal(frame, sender, timestamp, at: now)
     switch track {
     case .microphone:
       guard sealed.count <= sender.packetizer.maximumPayloadByteCount else { throw .frameSize(frame.count) }
@@ -56,22 +56,21 @@ extension CallSession {
 
   /// Puts the frame into `frameBuffer`, sealed with end-to-end encryption; returns where it lies there.
   private mutating func seal(
-    _ frame: Span<UInt8>, _ sender: MediaSender, at now: Instant
+    _ frame: Span<UInt8>, _ sender: MediaSender, _ timestamp: RTPTimestamp, at now: Instant
   ) throws(SendError) -> Range<Int> {
-    let needed = frame.count + FrameSealer.maximumOverhead
+    let needed = FrameProtection.headroom + frame.count + FrameProtection.tailroom(frame.count)
     if frameBuffer.count < needed { frameBuffer = [UInt8](repeating: 0, count: needed + needed / 2) }
-    let range = FrameSealer.headroom..<FrameSealer.headroom + frame.count
+    let range = FrameProtection.headroom..<FrameProtection.headroom + frame.count
     // Moved out and back: the key ring is used while the bytes are borrowed.
     var bytes: [UInt8] = []
     swap(&bytes, &frameBuffer)
     defer { swap(&bytes, &frameBuffer) }
     var buffer = bytes.mutableSpan
     buffer.copyBytes(from: frame, at: range.lowerBound)
-    guard configuration.encryption == .sframe else { return range }
-    // Without a ring or a sealer there is no key either: nothing leaves.
-    guard let id = sender.sealer else { throw .noKey }
+    guard protection.isOn else { return range }
     do throws(SealError) {
-      guard let sealed = try keys?.seal(id, in: &buffer, frame: range, at: now) else { throw SealError.noKey }
+      let sealed = try protection.seal(
+        sender.sealer, in: &buffer, frame: range, timestamp: timestamp, at: now)
       lastSealed = sealed
       return sealed
     } catch {

@@ -112,7 +112,7 @@ extension CallSession {
         switch change {
         case .connected(let identity): report(.participantConnected(identity: identity))
         case .disconnected(let identity):
-          keys?.participantLeft(identity: identity)
+          protection.participantLeft(identity: identity)
           report(.participantDisconnected(identity: identity))
         case .updated(let identity, let audioMuted, let videoEnabled):
           report(

@@ -11,7 +11,7 @@ extension CallSession {
     func consider(_ due: Instant?) { if let due { deadline = min(deadline, due) } }
     consider(link.nextDeadline)
     consider(transport.nextDeadline)
-    consider(keyDeadline)
+    consider(protection.nextDeadline)
     consider(waiting.nextDeadline)
     for track in tracks { consider(track.failures.nextDeadline) }
     guard phase == .connected else { return deadline == .distantFuture ? nil : deadline }
@@ -24,13 +24,6 @@ extension CallSession {
       if track.kind == .video, track.ssrc != nil { consider(track.video.nextDeadline) }
     }
     return deadline == .distantFuture ? nil : deadline
-  }
-
-  private var keyDeadline: Instant? {
-    switch keys {
-    case .some(let ring): ring.nextDeadline
-    case nil: nil
-    }
   }
 
   /// Does what is due.

@@ -41,25 +41,11 @@ extension CallSession {
     nextTrack += 1
     let track = RemoteTrack(
       id: id, mid: mid, identity: identity, info: info, kind: kind,
-      protection: protection(of: info, identity: identity, kind: kind), parameters: parameters,
+      protection: protection.protection(of: info, identity: identity, kind: kind), parameters: parameters,
       configuration: configuration)
     // Nothing is decoded of a track that is refused, so nobody is asked for anything.
     if kind == .audio || track.protection == .refused { track.video.asker.rest() }
     tracks.append(track)
-  }
-
-  /// A track that ought to be sealed and is not must not be played, nor one that we cannot open.
-  private mutating func protection(
-    of info: LiveKit.TrackInfo, identity: String, kind: MediaKind
-  ) -> RemoteTrack.Protection {
-    switch (configuration.encryption, info.encryption) {
-    case (.none, .none): return .plain
-    case (.sframe, .custom):
-      let receiver = try? keys?.makeReceiver(
-        identity: identity, source: RemoteTrack.source(of: info), codec: kind == .video ? .vp8 : .opus)
-      return receiver.map { .sealed($0) } ?? .refused
-    default: return .refused
-    }
   }
 
   private mutating func drop(_ track: RemoteTrack) {

@@ -78,7 +78,7 @@ public struct CallSession: ~Copyable, @unchecked Sendable {
   var speakers = Speakers()
   var negotiation: Negotiation
   var transport: Transport
-  var keys: CallKeyRing?
+  var protection: FrameProtection
 
   /// What the last answer sends us, by mid.
   var receiving: [String: ReceivingParameters] = [:]
@@ -118,23 +118,17 @@ public struct CallSession: ~Copyable, @unchecked Sendable {
   ) throws(CallSetupError) {
     guard !localAddresses.isEmpty else { throw .noLocalAddress }
     var random = random
-    var ring: CallKeyRing?
-    if configuration.encryption == .sframe {
-      do throws(FrameKeyError) {
-        ring = try CallKeyRing(
-          room: configuration.room, call: configuration.call ?? configuration.room,
-          localIdentity: configuration.identity, ledger: ledger, random: random)
-      } catch { throw .keys(error) }
-    }
+    var protection: FrameProtection
+    do throws(FrameKeyError) {
+      protection = try FrameProtection(configuration, ledger: ledger, random: random)
+    } catch { throw .keys(error) }
     let senders = LocalTrack.allCases.filter { configuration.publishes.contains($0) }.map { track in
       MediaSender(
         track, maximumDatagramByteCount: configuration.datagramByteCount, using: &random)
     }
     for sender in senders {
       do throws(FrameKeyError) {
-        sender.sealer = try ring?.makeSender(
-          source: sender.track == .camera ? .camera : .microphone,
-          codec: sender.track == .camera ? .vp8 : .opus)
+        sender.sealer = try protection.makeSender(sender.track, ssrc: sender.ssrc)
       } catch { throw .keys(error) }
     }
     let credentials = ICECredentials(using: &random)
@@ -164,7 +158,7 @@ public struct CallSession: ~Copyable, @unchecked Sendable {
       random: random, at: now)
     transportSequence = UInt16(truncatingIfNeeded: random.next())
     self.negotiation = negotiation
-    keys = consume ring
+    self.protection = protection
   }
 
   /// What happened, in order.
@@ -175,12 +169,28 @@ public struct CallSession: ~Copyable, @unchecked Sendable {
   public mutating func installKey(_ key: Span<UInt8>, sending: SendSwitch, at now: Instant)
     throws(FrameKeyError)
   {
-    try keys?.install(key, sending: sending, at: now)
+    try protection.install(key, sending: sending, at: now)
     takeReleased(at: now)
   }
 
   /// Everybody has the newest key: send under it.
-  public mutating func confirmSendKey(at now: Instant) { keys?.confirmSendKey(at: now) }
+  public mutating func confirmSendKey(at now: Instant) { protection.confirmSendKey(at: now) }
+
+  /// Puts a key of LiveKit's frame format into a slot: for everybody, or for one participant alone (our own identity's is sent
+  /// under). In a call of another format nothing happens.
+  public mutating func setLiveKitKey(
+    _ key: consuming LiveKitKey, index: Int = 0, identity: String? = nil
+  ) throws(FrameKeyError) {
+    try protection.setLiveKitKey(key, index: index, identity: identity)
+  }
+
+  /// Sends under the next step of the key in a slot of LiveKit's frame format; receivers follow.
+  public mutating func ratchetLiveKitKey(index: Int = 0) throws(FrameKeyError) {
+    try protection.ratchet(index: index)
+  }
+
+  /// Sends under the key in that slot of LiveKit's frame format; slot 0 unless told otherwise.
+  public mutating func setLiveKitSendIndex(_ index: Int) { protection.setSendIndex(index) }
 
   /// The level that goes out with the next microphone packets when `sendsAudioLevel` is on: 0 (loudest) to
   /// 127 (silence), in -dBov (RFC 6464); nil: none.
@@ -197,19 +207,12 @@ public struct CallSession: ~Copyable, @unchecked Sendable {
       result.sentPackets += sender.statistics.packetCount
       result.sentBytes += sender.statistics.byteCount
     }
-    if let frames = keyStatistics {
+    if let frames = protection.statistics {
       result.sealedFrames = frames.sealedFrames
       result.keyEpochs = frames.keyEpochs
     }
     result.remoteTracks = endedTracks + tracks.map(\.statistics)
     return result
-  }
-
-  private var keyStatistics: FrameStatistics? {
-    switch keys {
-    case .some(let ring): ring.statistics
-    case nil: nil
-    }
   }
 
   // MARK: Shared by the parts

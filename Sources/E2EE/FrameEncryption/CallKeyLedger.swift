@@ -23,6 +23,9 @@ public final class CallKeyLedger: Sendable {
     var order = [UInt64]()
     var next = 0
     var entries = [Entry]()
+    var sources = Set<UInt32>()
+    var sourceOrder = [UInt32]()
+    var nextSource = 0
   }
 
   private let state = Mutex(State())
@@ -47,6 +50,25 @@ public final class CallKeyLedger: Sendable {
       }
       state.contexts.insert(context)
       return context
+    }
+  }
+
+  /// A number to draw LiveKit IVs from that no earlier call returned: `source` itself if it is one.
+  func freshSource(preferring source: UInt32?, using random: inout RandomSource) -> UInt32 {
+    var generator = random
+    defer { random = generator }
+    return state.withLock { state in
+      var fresh = source ?? UInt32(truncatingIfNeeded: generator.next() >> 32)
+      while state.sources.contains(fresh) { fresh = UInt32(truncatingIfNeeded: generator.next() >> 32) }
+      if state.sourceOrder.count < CallKeyLedger.contextLimit {
+        state.sourceOrder.append(fresh)
+      } else {
+        state.sources.remove(state.sourceOrder[state.nextSource])
+        state.sourceOrder[state.nextSource] = fresh
+        state.nextSource = (state.nextSource + 1) % CallKeyLedger.contextLimit
+      }
+      state.sources.insert(fresh)
+      return fresh
     }
   }
 

@@ -24,3 +24,17 @@ extension OutputSpan where Element == UInt8 {
     for _ in 0..<count { append(0) }
   }
 }
+
+extension MutableSpan where Element == UInt8 {
+  /// Puts `span` at `offset` in one piece; the room was checked.
+  @_lifetime(self: copy self)
+  mutating func copy(_ span: Span<UInt8>, at offset: Int) {
+    precondition(offset >= 0 && count - offset >= span.count)
+    guard span.count > 0 else { return }
+    unsafe withUnsafeMutableBufferPointer { buffer in
+      unsafe span.withUnsafeBufferPointer { source in
+        unsafe (buffer.baseAddress! + offset).update(from: source.baseAddress!, count: source.count)
+      }
+    }
+  }
+}

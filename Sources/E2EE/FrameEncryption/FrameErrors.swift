@@ -46,6 +46,8 @@ public enum OpenFailure: Error, Equatable, Hashable, Sendable, CaseIterable {
   case keyNeverCame
   /// The frame is above the limit.
   case tooLong
+  /// The slot that it names failed more often in a row than is tolerated; its key must be set again (LiveKit's format).
+  case givenUp
 }
 
 /// Why a call key was refused.
@@ -60,4 +62,6 @@ public enum FrameKeyError: Error, Equatable, Sendable {
   case invalidName(byteCount: Int)
   /// As many senders or receivers as a ring holds.
   case tooMany(limit: Int)
+  /// The key ring has no such slot, or no key in it (LiveKit's format).
+  case noSlot(index: Int, slots: Int)
 }

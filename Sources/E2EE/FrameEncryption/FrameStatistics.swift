@@ -23,7 +23,7 @@ public struct FrameCounts: Equatable, Sendable {
     failedInARow += 1
     latestFailure = failure
     switch failure {
-    case .keyNeverCame, .unknownKey, .retiredKey, .notAuthentic: wrongKey += 1
+    case .keyNeverCame, .unknownKey, .retiredKey, .notAuthentic, .givenUp: wrongKey += 1
     case .replayed, .tooOld, .ownFrame, .closedContext: replayed += 1
     default: break
     }
@@ -56,4 +56,6 @@ public enum CallKeyEvent: Equatable, Sendable {
   case unreadable(identity: String, frames: Int, latest: OpenFailure)
   /// A participant reported unreadable can be read again.
   case readable(identity: String)
+  /// A participant's frames opened under a later step of the key in that slot (LiveKit's format).
+  case ratcheted(identity: String, index: Int)
 }

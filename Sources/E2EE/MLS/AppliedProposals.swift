@@ -10,6 +10,7 @@ struct AppliedProposals: Sendable {
   private(set) var preSharedKeys: [PreSharedKeyID] = []
   private(set) var externalInit: [UInt8]?
   private(set) var reInit: ReInit?
+  private(set) var applicationProposals: [ApplicationProposal] = []
   /// The rules for leaves under the new extensions.
   let leaves: LeafValidation
 
@@ -27,7 +28,7 @@ struct AppliedProposals: Sendable {
     self.extensions = extensions
     leaves = try LeafValidation(
       crypto: crypto, policy: policy, groupID: epoch.context.groupID, extensions: extensions)
-    do { _ = try extensions.externalSenders() } catch { throw .malformed(error) }
+    if extensions != epoch.context.extensions { try leaves.checkExternalSenders() }
 
     for item in list {
       if case .update(let leaf) = item.proposal, case .member(let index) = item.sender {
@@ -39,6 +40,8 @@ struct AppliedProposals: Sendable {
       tree.remove(leaf)
       removed.append(leaf)
     }
+    // Those who come or go with this commit need not support its types, RFC 9420 §12.2.
+    for case .application(let type, _) in list.map(\.proposal) { try checkSupport(of: type) }
     for case .add(let keyPackage) in list.map(\.proposal) {
       try leaves.check(keyPackage)
       try checkLifetime(keyPackage.leafNode)
@@ -49,6 +52,8 @@ struct AppliedProposals: Sendable {
       case .preSharedKey(let id): preSharedKeys.append(id)
       case .externalInit(let kemOutput): externalInit = kemOutput
       case .reInit(let parameters): reInit = parameters
+      case .application(let type, let data):
+        applicationProposals.append(ApplicationProposal(type: type, data: data, sender: item.sender))
       case .add, .update, .remove, .groupContextExtensions: break
       }
     }
@@ -62,9 +67,17 @@ struct AppliedProposals: Sendable {
     guard let old = tree[index] else { throw .message(.unknownSender) }
     guard case .update = leaf.source else { throw .leafNode(.wrongSource) }
     guard leaf.encryptionKey != old.encryptionKey else { throw .leafNode(.encryptionKeyNotChanged) }
-    try leaves.check(leaf, at: index)
+    try leaves.check(leaf, at: index, as: .replacement(of: Member(index, old)))
     tree.update(index, leaf)
     updated.append(index)
+  }
+
+  private func checkSupport(of type: ProposalType) throws(MLSError) {
+    for index in tree.members {
+      guard tree[index]?.capabilities.proposals.contains(type) ?? true else {
+        throw .proposals(.typeNotSupported(type))
+      }
+    }
   }
 
   /// RFC 9420 §12.1.7: every member must support the new extensions and requirements.

@@ -8,6 +8,8 @@ struct GREASE: Sendable {
   /// 0x0A0A to 0xEAEA; nil when none is sent.
   private let seed: [UInt8]?
 
+  var isSent: Bool { seed != nil }
+
   static let none = GREASE(seed: nil)
 
   private init(seed: [UInt8]?) { self.seed = seed }

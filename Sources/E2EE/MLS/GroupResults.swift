@@ -8,6 +8,12 @@ public struct Member: Sendable, Hashable {
   public let credential: Credential
   /// Verifies its messages.
   public let signatureKey: [UInt8]
+
+  init(_ leaf: LeafIndex, _ node: LeafNode) {
+    self.leaf = leaf
+    credential = node.credential
+    signatureKey = node.signatureKey
+  }
 }
 
 /// What a commit of ours gives: send `commit` to the group, then `mergePendingCommit`; then send `welcome`.
@@ -38,6 +44,22 @@ public struct CommitEffect: Sendable, Hashable {
   public let hasPath: Bool
   /// Set when the group is closed in favour of a new one.
   public let reInit: ReInit?
+  /// Proposals of the application's own, in order.
+  public let applicationProposals: [ApplicationProposal]
+
+  init(
+    epoch: UInt64, committer: LeafIndex, added: [LeafIndex], removed: [LeafIndex], updated: [LeafIndex],
+    hasPath: Bool, reInit: ReInit?, applicationProposals: [ApplicationProposal] = []
+  ) {
+    self.epoch = epoch
+    self.committer = committer
+    self.added = added
+    self.removed = removed
+    self.updated = updated
+    self.hasPath = hasPath
+    self.reInit = reInit
+    self.applicationProposals = applicationProposals
+  }
 }
 
 /// Application data that proved genuine.
@@ -66,4 +88,6 @@ public enum ProcessedMessage: Sendable, Hashable {
   case removed(CommitEffect)
   /// Another message of our own came back.
   case own
+  /// A message that was processed before.
+  case duplicate
 }

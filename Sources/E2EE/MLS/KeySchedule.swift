@@ -41,6 +41,22 @@ struct EpochSecrets: Sendable {
     initSecret = crypto.derive(epochSecret, label: "init")
   }
 
+  /// Of an epoch whose secret tree is made.
+  init(
+    senderData: Secret, exporter: Secret?, external: Secret, confirmationKey: Secret, membershipKey: Secret,
+    resumption: Secret, authenticator: Secret, initSecret: Secret
+  ) {
+    self.senderData = senderData
+    encryption = nil
+    self.exporter = exporter
+    self.external = external
+    self.confirmationKey = confirmationKey
+    self.membershipKey = membershipKey
+    self.resumption = resumption
+    self.authenticator = authenticator
+    self.initSecret = initSecret
+  }
+
   /// Lets go of the encryption secret: only the secret tree's still unused parts stay.
   mutating func takeEncryption() -> Secret? {
     defer { encryption = nil }
@@ -51,9 +67,9 @@ struct EpochSecrets: Sendable {
   mutating func wipeExporter() { exporter = nil }
 
   /// `MLS-Exporter`, RFC 9420 §8.5; nil once wiped.
-  func export(label: String, context: [UInt8], byteCount: Int, crypto: SuiteCrypto) -> Secret? {
+  func export(label: [UInt8], context: [UInt8], byteCount: Int, crypto: SuiteCrypto) -> Secret? {
     guard let exporter else { return nil }
-    let secret = crypto.derive(exporter, label: label)
+    let secret = crypto.expand(exporter, label: label, context: [], byteCount: crypto.hashByteCount)
     return crypto.expand(secret, label: "exported", context: crypto.hash(context), byteCount: byteCount)
   }
 }
@@ -110,6 +126,17 @@ struct KeySchedule: Sendable {
       secret = crypto.extract(salt: input, secret)
     }
     return secret
+  }
+}
+
+extension GroupContext {
+  /// The next epoch's context as far as it is known before a commit is applied. The number comes from whoever made
+  /// the GroupInfo, so it may be the largest.
+  func following() throws(MLSError) -> GroupContext {
+    guard epoch < UInt64.max else { throw .commit(.epochsExhausted) }
+    var next = self
+    next.epoch += 1
+    return next
   }
 }
 

@@ -1,18 +1,5 @@
-public import PalbeMLSMessages
-
-/// The application's word on who a member is, RFC 9420 §5.3.1.
-public protocol CredentialPolicy: Sendable {
-  /// True when `credential` may be used with `signatureKey`.
-  func accepts(_ credential: Credential, signatureKey: [UInt8]) -> Bool
-}
-
-/// Accepts every credential: for tests, and where identities are checked elsewhere.
-public struct AnyCredentialAccepted: CredentialPolicy {
-  /// A policy without a rule.
-  public init() {}
-  /// Always true.
-  public func accepts(_ credential: Credential, signatureKey: [UInt8]) -> Bool { true }
-}
+import PalbeMLSMessages
+import PalbeWire
 
 /// The rules of RFC 9420 §7.3 for one leaf of a group.
 struct LeafValidation {
@@ -29,17 +16,40 @@ struct LeafValidation {
     self.policy = policy
     self.groupID = groupID
     self.extensions = extensions
-    do { required = try extensions.requiredCapabilities() } catch { throw .malformed(error) }
+    do throws(WireError) {
+      required = try extensions.requiredCapabilities()
+      // Read with each commit later: a group in which it is not a list could never change.
+      _ = try extensions.externalSenders()
+    } catch { throw .malformed(error) }
   }
 
-  /// What the leaf says about itself; `leafIndex` counts for the signature except in a key package.
-  func check(_ leaf: LeafNode, at leafIndex: LeafIndex) throws(MLSError) {
+  /// What the leaf says about itself; `leafIndex` counts for the signature except in a key package. `role` is what
+  /// its owner is or becomes, a member at that leaf where nothing else is said.
+  func check(
+    _ leaf: LeafNode, at leafIndex: LeafIndex, as role: PresentedCredential.Role? = nil
+  ) throws(MLSError) {
     try checkSignature(leaf, at: leafIndex)
     guard crypto.isValidEncryptionKey(leaf.encryptionKey) else { throw .leafNode(.invalidEncryptionKey) }
-    guard policy.accepts(leaf.credential, signatureKey: leaf.signatureKey) else {
-      throw .leafNode(.credentialRefused)
+    let presented = PresentedCredential(
+      credential: leaf.credential, signatureKey: leaf.signatureKey, groupID: groupID,
+      role: role ?? .member(leafIndex))
+    guard policy.accepts(presented) else { throw .leafNode(.credentialRefused) }
+    if case .replacement(let old) = presented.role, old.credential != leaf.credential {
+      guard policy.accepts(presented, asSuccessorOf: old) else { throw .leafNode(.successorRefused) }
     }
     try checkCapabilities(leaf)
+  }
+
+  /// RFC 9420 §5.3.1: those who may propose from outside are judged when their list comes or changes.
+  func checkExternalSenders() throws(MLSError) {
+    let senders: [ExternalSender]
+    do { senders = try extensions.externalSenders() } catch { throw .malformed(error) }
+    for (index, sender) in senders.enumerated() {
+      let presented = PresentedCredential(
+        credential: sender.credential, signatureKey: sender.signatureKey, groupID: groupID,
+        role: .externalSender(index: UInt32(index)))
+      guard policy.accepts(presented) else { throw .proposals(.externalSenderRefused(index: UInt32(index))) }
+    }
   }
 
   func checkSignature(_ leaf: LeafNode, at leafIndex: LeafIndex) throws(MLSError) {
@@ -90,11 +100,15 @@ struct LeafValidation {
     guard index.isUniqueEncryptionKey(leaf.encryptionKey) else { throw .leafNode(.encryptionKeyInUse) }
   }
 
-  /// The lifetime of a key package's leaf, in Unix seconds, give or take `tolerance`.
+  /// The lifetime of a key package's leaf, in Unix seconds, give or take `tolerance`, `maximum` seconds in all.
   static func checkLifetime(
-    _ leaf: LeafNode, at unixTime: UInt64, tolerance: UInt64 = 0
+    _ leaf: LeafNode, at unixTime: UInt64, tolerance: UInt64 = 0, maximum: UInt64? = nil
   ) throws(MLSError) {
     guard case .keyPackage(let lifetime) = leaf.source else { throw .leafNode(.wrongSource) }
+    if let maximum, lifetime.notAfter > lifetime.notBefore {
+      let total = lifetime.notAfter - lifetime.notBefore
+      guard total <= maximum else { throw .leafNode(.lifetimeTooLong(seconds: total)) }
+    }
     let (latest, tooLate) = unixTime.addingReportingOverflow(tolerance)
     guard tooLate || lifetime.notBefore <= latest else {
       throw .leafNode(.notYetValid(notBefore: lifetime.notBefore))
@@ -121,6 +135,6 @@ struct LeafValidation {
         key: keyPackage.leafNode.signatureKey)
     else { throw .keyPackage(.invalidSignature) }
     guard case .keyPackage = keyPackage.leafNode.source else { throw .leafNode(.wrongSource) }
-    try check(keyPackage.leafNode, at: LeafIndex(0))
+    try check(keyPackage.leafNode, at: LeafIndex(0), as: .newMember)
   }
 }

@@ -21,6 +21,18 @@ public struct MLSConfiguration: Sendable {
   /// By how much a received key package's lifetime may miss the own clock, in seconds. What we send ourselves is
   /// checked exactly (RFC 9420 §7.3): members whose clocks differ must not fall apart over a received one.
   public var lifetimeToleranceSeconds: UInt64 = 86_400
+  /// The longest total lifetime of a key package that may join, in seconds; nil: any. RFC 9420 §7.2 asks every
+  /// application for one: a key package that lives long is one whose stolen keys are of use for long.
+  public var maximumLifetimeSeconds: UInt64? = 366 * 86_400
+  /// What this client supports beyond RFC 9420 and its own suite, for its leaf's capabilities. The engine carries such
+  /// extensions and credentials as bytes; what they mean is the application's.
+  public var extensionTypes: [ExtensionType] = []
+  /// Credential types besides basic and X.509 that the policy can judge.
+  public var credentialTypes: [CredentialType] = []
+  /// Proposals of the application's own, which the engine carries and hands out with the commit.
+  public var applicationProposals: [ApplicationProposalType] = []
+  /// Extensions of this client's leaves, such as an application identifier.
+  public var leafExtensions: [Extension] = []
   /// Whether leaves, key packages and GroupInfos carry made-up values that others must ignore (RFC 9420 §13.5): one of
   /// each kind, about 60 bytes a leaf.
   public var sendsGREASE = false
@@ -82,18 +94,32 @@ public final class MLSClient: Sendable {
         SuiteCrypto(cipherSuite).signatures, rawRepresentation: signaturePrivateKey.span))
   }
 
-  init(
+  convenience init(
     cipherSuite: CipherSuite, credential: Credential, capabilities: Capabilities?,
     configuration: MLSConfiguration, signatureKey: SignatureKey
   ) throws(MLSError) {
-    crypto = try SuiteCrypto(cipherSuite)
-    self.cipherSuite = cipherSuite
-    self.credential = credential
-    grease =
+    let grease: GREASE =
       capabilities == nil && configuration.sendsGREASE ? GREASE(signatureKey: signatureKey.publicKey) : .none
-    self.capabilities =
-      capabilities
-      ?? grease.adding(to: Capabilities(cipherSuites: [cipherSuite], credentials: [.basic, .x509]))
+    self.init(
+      crypto: try SuiteCrypto(cipherSuite), credential: credential,
+      capabilities: capabilities
+        ?? grease.adding(
+          to: Capabilities(
+            cipherSuites: [cipherSuite], extensions: configuration.extensionTypes,
+            proposals: configuration.applicationProposals.map(\.type),
+            credentials: [.basic, .x509] + configuration.credentialTypes)),
+      configuration: configuration, signatureKey: signatureKey, grease: grease)
+  }
+
+  init(
+    crypto: SuiteCrypto, credential: Credential, capabilities: Capabilities,
+    configuration: MLSConfiguration, signatureKey: SignatureKey, grease: GREASE
+  ) {
+    self.crypto = crypto
+    cipherSuite = crypto.suite
+    self.credential = credential
+    self.grease = grease
+    self.capabilities = capabilities
     self.configuration = configuration
     self.signatureKey = signatureKey
   }
@@ -108,9 +134,18 @@ public final class MLSClient: Sendable {
     let keys = try crypto.generateKeyPair(using: &random)
     var leaf = LeafNode(
       encryptionKey: keys.publicKey, signatureKey: signaturePublicKey, credential: credential,
-      capabilities: capabilities, source: source, extensions: grease.leafExtensions)
+      capabilities: capabilities, source: source,
+      extensions: configuration.leafExtensions + grease.leafExtensions)
     if case .keyPackage = source { try sign(&leaf, groupID: [], at: LeafIndex(0)) }
     return (leaf, keys.privateKey)
+  }
+
+  /// Makes a leaf this client's but for its keys for encryption.
+  func describe(in leaf: inout LeafNode) {
+    leaf.signatureKey = signaturePublicKey
+    leaf.credential = credential
+    leaf.capabilities = capabilities
+    leaf.extensions = configuration.leafExtensions + grease.leafExtensions
   }
 
   func sign(_ leaf: inout LeafNode, groupID: [UInt8], at index: LeafIndex) throws(MLSError) {

@@ -68,6 +68,10 @@ public enum LeafNodeError: Error, Equatable, Sendable {
   case encryptionKeyInUse
   /// V119: An update must bring a new encryption key.
   case encryptionKeyNotChanged
+  /// V120: The application's policy does not accept the credential in place of the member's old one.
+  case successorRefused
+  /// V121: The lifetime is longer than the application allows.
+  case lifetimeTooLong(seconds: UInt64)
 }
 
 /// Rules for key packages, RFC 9420 §10.1.
@@ -168,6 +172,10 @@ public enum ProposalError: Error, Equatable, Sendable {
   case referenceInExternalCommit
   /// V420: More proposals wait than the group keeps.
   case tooManyPending
+  /// V421: The application did not declare this type of proposal, or a member does not list it.
+  case typeNotSupported(ProposalType)
+  /// V422: The application's policy does not accept the credential of an external sender.
+  case externalSenderRefused(index: UInt32)
 }
 
 /// Rules for messages, RFC 9420 §6.
@@ -204,6 +212,8 @@ public enum MessageError: Error, Equatable, Sendable {
   case wrongSenderType
   /// V516: A Welcome, GroupInfo or key package is not a message to a group.
   case notAGroupMessage
+  /// V517: The message says it is ours, but this state has not sent it: it is forged, or the state is an older copy.
+  case notSentHere(generation: UInt32)
 }
 
 /// Rules for commits, RFC 9420 §12.4.
@@ -216,6 +226,8 @@ public enum CommitError: Error, Equatable, Sendable {
   case ownCommitNotPending
   /// V604: The new epoch's authenticator is the old one's.
   case epochDidNotChange
+  /// V605: No epoch can follow this one: its number is the largest.
+  case epochsExhausted
 }
 
 /// Rules for joining, RFC 9420 §12.4.3.1 and §12.4.3.2.
@@ -246,6 +258,22 @@ public enum WelcomeError: Error, Equatable, Sendable {
   case duplicateExtension
   /// V713: The GroupInfo does not say what key external commits go to, or one that is no key of the suite.
   case externalPubMissing
+  /// V714: More than one pre-shared key has the usage reinit or branch.
+  case severalContinuations
+  /// V715: A group that continues another starts for its members in epoch 1.
+  case continuationNotInFirstEpoch(epoch: UInt64)
+  /// V716: The key of usage reinit is not of an epoch that a ReInit led to.
+  case continuesWithoutReInit
+  /// V717: Version, suite, group or extensions are not those of the ReInit.
+  case wrongReInitParameters
+  /// V718: The members are not those of the group that was reinitialised, or of a branch one is none of its group's.
+  case wrongMembers
+  /// V719: A branch has another version or suite than the group it comes from.
+  case wrongBranchParameters
+  /// V720: The members of the epoch that a branch comes from are forgotten.
+  case membersForgotten
+  /// V721: The Welcome does not continue the group that it should.
+  case continuationMissing
 }
 
 /// States in which an operation makes no sense.
@@ -262,6 +290,12 @@ public enum StateError: Error, Equatable, Sendable {
   case nothingToDo
   /// The exporter's length is above 255 hashes.
   case exportTooLong
+  /// A client of another cipher suite cannot take over a membership, nor found the group that a ReInit asks for.
+  case clientOfOtherSuite
+  /// A group is continued by ReInit only after a ReInit was committed.
+  case notReInitialised
+  /// The engine knows no other version than MLS 1.0.
+  case versionNotSupported(ProtocolVersion)
   /// The exporter secret of this epoch was wiped; the next epoch has another.
   case exporterWiped
 }

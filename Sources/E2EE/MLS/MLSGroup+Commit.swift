@@ -24,31 +24,50 @@ extension MLSGroup {
   /// Commits `list` after all proposals that wait, and renews our keys where `path` is true or RFC 9420 §12.4 asks
   /// for it. An empty list with nothing waiting is an update of our own keys.
   ///
-  /// The commit stays pending until `mergePendingCommit` or `clearPendingCommit`. Proposals of our own that a
-  /// committer may not commit itself (its Update, its removal) are left out.
+  /// `newClient` gives our leaf another signing key, credential and capabilities, with a path; this commit is still
+  /// signed with the old key, its Welcome with the new one. The group speaks for `newClient` once it is merged.
+  ///
+  /// The commit stays pending until `mergePendingCommit` or `clearPendingCommit`; while one is, this throws
+  /// `state(.commitPending)`, unless `replacingPending`: then the new commit takes its place, or it stays when this
+  /// throws. Proposals of our own that a committer may not commit itself (its Update, its removal) are left out.
   public mutating func commit(
-    _ list: [Proposal] = [], path: Bool = true, authenticatedData: [UInt8] = [], at unixTime: UInt64,
+    _ list: [Proposal] = [], path: Bool = true, as newClient: MLSClient? = nil,
+    replacingPending: Bool = false,
+    authenticatedData: [UInt8] = [], at unixTime: UInt64, using random: inout RandomSource
+  ) throws(MLSError) -> CommitBundle {
+    try commit(
+      list, path: path, as: newClient, replacingPending: replacingPending, continuing: nil,
+      authenticatedData: authenticatedData, at: unixTime, using: &random)
+  }
+
+  /// `continuing` is what the first commit of a group that continues another may also name.
+  mutating func commit(
+    _ list: [Proposal], path: Bool, as newClient: MLSClient? = nil, replacingPending: Bool = false,
+    continuing: ResumptionUsage?, authenticatedData: [UInt8] = [], at unixTime: UInt64,
     using random: inout RandomSource
   ) throws(MLSError) -> CommitBundle {
     try requireActive()
-    guard pending == nil else { throw .state(.commitPending) }
+    guard pending == nil || replacingPending else { throw .state(.commitPending) }
+    guard newClient.map({ $0.cipherSuite == crypto.suite }) ?? true else {
+      throw .state(.clientOfOtherSuite)
+    }
     let committer = Sender.member(ownLeaf)
     let ours = list.map { SentProposal(proposal: $0, sender: committer) }
     var waiting = committable(besides: list)
     if !waiting.isEmpty {
       // Ours must be right by themselves, so that an error is about them.
-      if !ours.isEmpty { _ = try apply(ours, at: unixTime) }
+      if !ours.isEmpty { _ = try apply(ours, continuing, at: unixTime) }
       waiting = compatible(waiting[...], after: [], with: ours, at: unixTime)
     }
     let sent = waiting.map(\.sent) + ours
-    var applied = try apply(sent, at: unixTime)
+    var applied = try apply(sent, continuing, at: unixTime)
 
-    var next = epoch.context
-    next.epoch += 1
+    var next = try epoch.context.following()
     next.extensions = applied.extensions
     var created: TreeKEM.Created?
-    if path || ProposalRules.needPath(sent) {
-      created = try makePath(&applied, next, using: &random)
+    let declared = client.configuration.applicationProposals
+    if path || newClient != nil || ProposalRules.needPath(sent, declared: declared) {
+      created = try makePath(&applied, next, as: newClient, using: &random)
     }
 
     let format: WireFormat =
@@ -76,11 +95,14 @@ extension MLSGroup {
       epoch: EpochState(
         context: next, tree: applied.tree, ownLeaf: ownLeaf, privateKeys: privateKeys,
         secrets: schedule.secrets, confirmationTag: tag, crypto: crypto),
-      effect: effect(of: applied, next, committer: ownLeaf, hasPath: created != nil))
+      effect: effect(of: applied, next, committer: ownLeaf, hasPath: created != nil),
+      client: newClient)
     let welcome =
       applied.added.isEmpty
       ? nil
-      : try makeWelcome(applied, staged.epoch, schedule, created?.pathSecrets ?? [:], using: &random)
+      : try makeWelcome(
+        applied, staged.epoch, schedule, created?.pathSecrets ?? [:], signer: newClient ?? client,
+        using: &random)
     let outgoing = try protect(message, using: &random)
     pending = PendingCommit(message: outgoing, staged: staged)
     return CommitBundle(
@@ -90,13 +112,20 @@ extension MLSGroup {
   }
 
   /// Checks and applies a list as a committer.
-  private func apply(_ sent: [SentProposal], at unixTime: UInt64) throws(MLSError) -> AppliedProposals {
+  private func apply(
+    _ sent: [SentProposal], _ continuing: ResumptionUsage? = nil, at unixTime: UInt64
+  ) throws(MLSError) -> AppliedProposals {
+    let configuration = client.configuration
     try ProposalRules.check(
       sent, committer: .member(ownLeaf), hashByteCount: crypto.hashByteCount,
-      version: epoch.context.version)
+      version: epoch.context.version, declared: configuration.applicationProposals,
+      continuing: continuing)
     let applied = try AppliedProposals(
-      sent, to: epoch, crypto: crypto, policy: client.configuration.credentialPolicy
-    ) { leaf throws(MLSError) in try LeafValidation.checkLifetime(leaf, at: unixTime) }
+      sent, to: epoch, crypto: crypto, policy: configuration.credentialPolicy
+    ) { leaf throws(MLSError) in
+      try LeafValidation.checkLifetime(
+        leaf, at: unixTime, maximum: configuration.maximumLifetimeSeconds)
+    }
     _ = try lookUp(applied.preSharedKeys)
     return applied
   }
@@ -146,21 +175,31 @@ extension MLSGroup {
         return !extensionsSeen
       case .reInit: return alone
       case .externalInit: return false
-      case .add, .preSharedKey: return true
+      case .add, .preSharedKey, .application: return true
       }
     }
   }
 
   private func makePath(
-    _ applied: inout AppliedProposals, _ next: GroupContext, using random: inout RandomSource
+    _ applied: inout AppliedProposals, _ next: GroupContext, as newClient: MLSClient?,
+    using random: inout RandomSource
   ) throws(MLSError) -> TreeKEM.Created {
-    guard let leaf = epoch.tree[ownLeaf] else { throw .tree(.noMember(ownLeaf)) }
-    let template = TreeKEM.LeafTemplate(leaf: leaf, signatureKey: client.signatureKey, groupID: groupID)
+    guard let old = epoch.tree[ownLeaf] else { throw .tree(.noMember(ownLeaf)) }
+    var leaf = old
+    if let newClient { newClient.describe(in: &leaf) }
+    let template = TreeKEM.LeafTemplate(
+      leaf: leaf, signatureKey: (newClient ?? client).signatureKey, groupID: groupID)
     let added = applied.addedNodes
     let own = ownLeaf
-    return try applied.withTree { tree throws(MLSError) in
+    let created = try applied.withTree { tree throws(MLSError) in
       try TreeKEM.create(in: &tree, at: own, template, context: next, added: added, using: &random)
     }
+    if newClient != nil {
+      // What the others would refuse is not sent.
+      try applied.leaves.check(created.path.leafNode, at: own, as: .replacement(of: Member(own, old)))
+      try applied.leaves.checkAgainstMembers(created.path.leafNode, applied.tree.index)
+    }
+    return created
   }
 
   /// Completes the next context and runs the key schedule. `commit` needs its signature only.
@@ -182,23 +221,25 @@ extension MLSGroup {
   ) -> CommitEffect {
     CommitEffect(
       epoch: next.epoch, committer: committer, added: applied.added.map(\.leaf), removed: applied.removed,
-      updated: applied.updated, hasPath: hasPath, reInit: applied.reInit)
+      updated: applied.updated, hasPath: hasPath, reInit: applied.reInit,
+      applicationProposals: applied.applicationProposals)
   }
 
   private func makeWelcome(
     _ applied: AppliedProposals, _ next: EpochState, _ schedule: KeySchedule,
-    _ pathSecrets: [NodeIndex: Secret], using random: inout RandomSource
+    _ pathSecrets: [NodeIndex: Secret], signer: MLSClient, using random: inout RandomSource
   ) throws(MLSError) -> Welcome {
     var extensions: [Extension] = []
     if client.configuration.ratchetTreeInWelcome {
       extensions.append(Extension(type: .ratchetTree, data: next.tree.wire.encoded()))
     }
-    let groupInfo = try makeGroupInfo(next, extensions)
+    let groupInfo = try makeGroupInfo(next, extensions, by: signer)
     let key = KeySchedule.welcomeKey(schedule.welcomeSecret, crypto: crypto)
     let encryptedGroupInfo = try crypto.seal(
       groupInfo.encoded(), key: key.key, nonce: [UInt8](key.nonce.span), authenticating: [])
 
     let path = next.tree.size.directPath(of: ownLeaf)
+    let encryption = crypto.encryption(label: "Welcome", context: encryptedGroupInfo)
     var secrets: [EncryptedGroupSecrets] = []
     for (leaf, keyPackage) in applied.added {
       let ancestor = path.first { $0.isAncestor(of: leaf) }
@@ -210,7 +251,7 @@ extension MLSGroup {
         EncryptedGroupSecrets(
           newMember: crypto.reference(to: keyPackage),
           encryptedGroupSecrets: try crypto.encrypt(
-            plaintext, to: keyPackage.initKey, label: "Welcome", context: encryptedGroupInfo, using: &random))
+            plaintext, to: keyPackage.initKey, encryption, using: &random))
       )
     }
     return Welcome(

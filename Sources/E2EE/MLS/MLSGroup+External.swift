@@ -34,11 +34,13 @@ extension MLSGroup {
     externalPub.opaque(try crypto.deriveKeyPair(epoch.secrets.external).publicKey)
     var extensions = [Extension(type: .externalPub, data: externalPub.bytes)]
     if ratchetTree { extensions.append(Extension(type: .ratchetTree, data: epoch.tree.wire.encoded())) }
-    return .groupInfo(try makeGroupInfo(epoch, extensions))
+    return .groupInfo(try makeGroupInfo(epoch, extensions, by: client))
   }
 
   /// Signs a GroupInfo of an epoch.
-  func makeGroupInfo(_ epoch: EpochState, _ extensions: [Extension]) throws(MLSError) -> GroupInfo {
+  func makeGroupInfo(
+    _ epoch: EpochState, _ extensions: [Extension], by client: MLSClient
+  ) throws(MLSError) -> GroupInfo {
     var groupInfo = GroupInfo(
       context: epoch.context, extensions: extensions + client.grease.groupInfoExtensions,
       confirmationTag: epoch.confirmationTag, signer: epoch.ownLeaf)
@@ -51,11 +53,11 @@ extension MLSGroup {
   ///
   /// `groupInfo` is the message of `groupInfo(ratchetTree:)`; `ratchetTree` is needed where it does not carry the tree.
   /// The commit removes `oldLeaf`, and the leaf with this client's signature key if there is one: the leaf of a member
-  /// that lost its state. All of `preSharedKeys` are mixed in. Throws `welcome`, `tree`, `leafNode`, `malformed`.
+  /// that lost its state. All of `preSharedKeys` and `resumptionKeys` are mixed in: a resumption key of this group proves a former membership. Throws `welcome`, `tree`, `leafNode`, `malformed`.
   public static func joinExternally(
     _ message: MLSMessage, client: MLSClient, ratchetTree: RatchetTreeExtension? = nil,
-    replacing oldLeaf: LeafIndex? = nil, preSharedKeys: [PreSharedKey] = [], authenticatedData: [UInt8] = [],
-    using random: inout RandomSource
+    replacing oldLeaf: LeafIndex? = nil, preSharedKeys: [PreSharedKey] = [],
+    resumptionKeys: [ResumptionKey] = [], authenticatedData: [UInt8] = [], using random: inout RandomSource
   ) throws(MLSError) -> ExternalJoin {
     guard case .groupInfo(let groupInfo) = message else { throw .message(.notAGroupMessage) }
     let crypto = client.crypto
@@ -66,8 +68,10 @@ extension MLSGroup {
     var proposals = [Proposal.externalInit(kemOutput: kemOutput)]
     let old =
       oldLeaf ?? tree.members.first { tree[$0]?.signatureKey == client.signaturePublicKey }
+    var role = PresentedCredential.Role.newMember
     if let old {
-      guard tree[old] != nil else { throw .proposals(.removesNobody(old)) }
+      guard let node = tree[old] else { throw .proposals(.removesNobody(old)) }
+      role = .replacement(of: Member(old, node))
       tree.remove(old)
       proposals.append(.remove(old))
     }
@@ -77,17 +81,21 @@ extension MLSGroup {
       keys.append((id, key.secret))
       proposals.append(.preSharedKey(id))
     }
+    for key in resumptionKeys {
+      let id = key.id(usage: .application, nonce: random.bytes(crypto.hashByteCount))
+      keys.append((id, key.secret))
+      proposals.append(.preSharedKey(id))
+    }
 
     let (leaf, _) = try client.makeLeaf(source: .update, using: &random)
     let own = try tree.add(leaf)
-    var next = groupInfo.context
-    next.epoch += 1
+    var next = try groupInfo.context.following()
     let created = try TreeKEM.create(
       in: &tree, at: own,
       TreeKEM.LeafTemplate(leaf: leaf, signatureKey: client.signatureKey, groupID: next.groupID),
       context: next, added: [], using: &random)
     // What members would refuse is not sent.
-    try rules.check(created.path.leafNode, at: own)
+    try rules.check(created.path.leafNode, at: own, as: role)
     try rules.checkAgainstMembers(created.path.leafNode, tree.index)
 
     let content = FramedContent(
@@ -117,9 +125,10 @@ extension MLSGroup {
         context: next, tree: tree, ownLeaf: own, privateKeys: created.privateKeys,
         secrets: schedule.secrets, confirmationTag: tag, crypto: crypto))
     for key in preSharedKeys { group.register(key) }
+    for key in resumptionKeys { group.register(key) }
     let commit = MLSMessage.publicMessage(
       PublicMessage(content: content, authentication: authentication, membershipTag: nil))
-    group.ownCommit = commit
+    group.remember(commit, .own)
     let effect = CommitEffect(
       epoch: next.epoch, committer: own, added: [], removed: old.map { [$0] } ?? [], updated: [],
       hasPath: true, reInit: nil)

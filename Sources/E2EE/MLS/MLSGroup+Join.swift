@@ -4,22 +4,26 @@ import PalbeWire
 extension MLSGroup {
   /// Joins by a Welcome to one of `keyPackages`, RFC 9420 §12.4.3.1, after checking the whole tree.
   ///
-  /// `ratchetTree` is needed where the Welcome does not carry it. The used bundle is named by
+  /// `ratchetTree` is needed where the Welcome does not carry it. Pre-shared keys that it names are looked for in
+  /// `preSharedKeys` and `resumptionKeys`. A group that continues another (RFC 9420 §11.2, §11.3) is checked against
+  /// it; with `continuing`, the Welcome must be of a group that continues that one. The used bundle is named by
   /// `keyPackageReference`; drop it then. Throws `welcome`, `tree`, `leafNode`, `malformed`, `crypto`.
   public static func join(
     _ message: MLSMessage, keyPackages: [KeyPackageBundle], client: MLSClient,
-    ratchetTree: RatchetTreeExtension? = nil, preSharedKeys: [PreSharedKey] = []
+    ratchetTree: RatchetTreeExtension? = nil, preSharedKeys: [PreSharedKey] = [],
+    resumptionKeys: any ResumptionKeySource = [ResumptionKey](), continuing old: ResumptionKey? = nil
   ) throws(MLSError) -> MLSGroup {
     guard case .welcome(let welcome) = message else { throw .message(.notAGroupMessage) }
     return try join(
       welcome, keyPackages: keyPackages, client: client, ratchetTree: ratchetTree,
-      preSharedKeys: preSharedKeys)
+      preSharedKeys: preSharedKeys, resumptionKeys: resumptionKeys, continuing: old)
   }
 
   /// Joins by a Welcome.
   public static func join(
     _ welcome: Welcome, keyPackages: [KeyPackageBundle], client: MLSClient,
-    ratchetTree: RatchetTreeExtension? = nil, preSharedKeys: [PreSharedKey] = []
+    ratchetTree: RatchetTreeExtension? = nil, preSharedKeys: [PreSharedKey] = [],
+    resumptionKeys: any ResumptionKeySource = [ResumptionKey](), continuing old: ResumptionKey? = nil
   ) throws(MLSError) -> MLSGroup {
     let crypto = client.crypto
     guard welcome.cipherSuite == crypto.suite else {
@@ -29,14 +33,38 @@ extension MLSGroup {
     let secrets = try openSecrets(entry, welcome, bundle, crypto)
 
     var pskKeys: [(id: PreSharedKeyID, key: Secret)] = []
+    var continued: (key: ResumptionKey, usage: ResumptionUsage)?
     for id in secrets.preSharedKeys {
-      guard case .external(let name) = id.source, let known = preSharedKeys.first(where: { $0.id == name })
-      else { throw .welcome(.unknownPreSharedKey) }
-      pskKeys.append((id, known.secret))
+      switch id.source {
+      case .external(let name):
+        guard let known = preSharedKeys.first(where: { $0.id == name }) else {
+          throw .welcome(.unknownPreSharedKey)
+        }
+        pskKeys.append((id, known.secret))
+      case .resumption(let usage, let group, let epoch):
+        let given = old.flatMap { $0.groupID == group && $0.epoch == epoch ? $0 : nil }
+        guard let known = given ?? resumptionKeys.resumptionKey(groupID: group, epoch: epoch) else {
+          throw .welcome(.unknownPreSharedKey)
+        }
+        pskKeys.append((id, known.secret))
+        guard usage != .application else { continue }
+        guard continued == nil else { throw .welcome(.severalContinuations) }
+        continued = (known, usage)
+      }
+    }
+    if let old {
+      guard let continued, continued.key.groupID == old.groupID, continued.key.epoch == old.epoch else {
+        throw .welcome(.continuationMissing)
+      }
     }
     let pskSecret = KeySchedule.pskSecret(pskKeys, crypto: crypto)
     let groupInfo = try openGroupInfo(welcome, secrets, pskSecret, crypto)
     let (tree, _) = try check(groupInfo, ratchetTree, client)
+    if let continued {
+      try check(
+        groupInfo.context, tree, continues: continued.key, continued.usage,
+        client.configuration.credentialPolicy)
+    }
     guard let own = tree.members.first(where: { tree[$0] == bundle.keyPackage.leafNode }) else {
       throw .welcome(.notInTree)
     }
@@ -82,6 +110,7 @@ extension MLSGroup {
     let rules = try LeafValidation(
       crypto: crypto, policy: client.configuration.credentialPolicy, groupID: groupInfo.context.groupID,
       extensions: groupInfo.context.extensions)
+    try rules.checkExternalSenders()
     try TreeValidation.check(&tree, rules)
     return (tree, rules)
   }
@@ -106,8 +135,8 @@ extension MLSGroup {
     let plaintext: Secret
     do {
       plaintext = try crypto.decrypt(
-        entry.encryptedGroupSecrets, privateKey: bundle.initKey, label: "Welcome",
-        context: welcome.encryptedGroupInfo)
+        entry.encryptedGroupSecrets, privateKey: bundle.initKey,
+        publicKey: bundle.keyPackage.initKey, label: "Welcome", context: welcome.encryptedGroupInfo)
     } catch { throw .welcome(.decryptionFailed) }
     do { return try GroupSecrets(decoding: plaintext) } catch { throw .malformed(error) }
   }

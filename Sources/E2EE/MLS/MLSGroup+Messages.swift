@@ -23,8 +23,7 @@ extension MLSGroup {
   public mutating func proposeRemove(
     _ leaf: LeafIndex, using random: inout RandomSource
   ) throws(MLSError) -> MLSMessage {
-    guard epoch.tree[leaf] != nil else { throw .proposals(.removesNobody(leaf)) }
-    return try propose(.remove(leaf), using: &random)
+    try propose(.remove(leaf), using: &random)
   }
 
   /// Proposes to mix a registered pre-shared key into the next epoch.
@@ -46,29 +45,54 @@ extension MLSGroup {
   }
 
   /// Proposes a leaf of ours with a fresh encryption key; another member must commit it.
-  public mutating func proposeUpdate(using random: inout RandomSource) throws(MLSError) -> MLSMessage {
+  ///
+  /// `newClient` gives it another signing key, credential and capabilities; the group speaks for it once committed.
+  public mutating func proposeUpdate(
+    as newClient: MLSClient? = nil, authenticatedData: [UInt8] = [], using random: inout RandomSource
+  ) throws(MLSError) -> MLSMessage {
     try requireActive()
+    guard newClient.map({ $0.cipherSuite == crypto.suite }) ?? true else {
+      throw .state(.clientOfOtherSuite)
+    }
     guard var leaf = epoch.tree[ownLeaf] else { throw .tree(.noMember(ownLeaf)) }
     let keys = try crypto.generateKeyPair(using: &random)
+    if let newClient { newClient.describe(in: &leaf) }
     leaf.encryptionKey = keys.publicKey
     leaf.source = .update
-    try client.sign(&leaf, groupID: groupID, at: ownLeaf)
-    let message = try propose(.update(leaf), using: &random)
-    proposals.keep(keys.privateKey, forUpdate: keys.publicKey)
+    try (newClient ?? client).sign(&leaf, groupID: groupID, at: ownLeaf)
+    let message = try send(.update(leaf), authenticatedData, using: &random)
+    proposals.keep(keys.privateKey, newClient, forUpdate: keys.publicKey)
     return message
   }
 
-  private mutating func propose(
-    _ proposal: Proposal, using random: inout RandomSource
+  /// Proposes to leave: another member must commit it, and this client learns of it as `removed`.
+  public mutating func proposeLeave(using random: inout RandomSource) throws(MLSError) -> MLSMessage {
+    try propose(.remove(ownLeaf), using: &random)
+  }
+
+  /// Proposes anything but an Update, which `proposeUpdate` makes; some member must commit it.
+  ///
+  /// Throws `proposals`, `keyPackage` or `leafNode` for what the others would refuse.
+  public mutating func propose(
+    _ proposal: Proposal, authenticatedData: [UInt8] = [], using random: inout RandomSource
   ) throws(MLSError) -> MLSMessage {
     try requireActive()
+    if case .update = proposal { throw .proposals(.notAllowedForSender(.update)) }
+    try check(proposal, from: .member(ownLeaf))
+    return try send(proposal, authenticatedData, using: &random)
+  }
+
+  private mutating func send(
+    _ proposal: Proposal, _ authenticatedData: [UInt8], using random: inout RandomSource
+  ) throws(MLSError) -> MLSMessage {
     let format: WireFormat =
       client.configuration.handshakeFormat == .publicMessage ? .publicMessage : .privateMessage
     let (outgoing, content) = try send(
-      .proposal(proposal), as: format, authenticatedData: [], using: &random)
+      .proposal(proposal), as: format, authenticatedData: authenticatedData, using: &random)
     try proposals.insert(
       SentProposal(proposal: proposal, sender: .member(ownLeaf)), crypto.reference(to: content),
       limit: client.configuration.maximumPendingProposals)
+    remember(outgoing, .own)
     return outgoing
   }
 

@@ -25,23 +25,25 @@ extension MLSGroup {
   ) throws(MLSError) -> ProcessedMessage {
     let sender = message.content.sender
     if sender == .member(ownLeaf) { throw .commit(.ownCommitNotPending) }
+    let configuration = client.configuration
     let list = try resolve(commit, from: sender)
     try ProposalRules.check(
-      list, committer: sender, hashByteCount: crypto.hashByteCount, version: epoch.context.version)
-    guard commit.path != nil || !ProposalRules.needPath(list) else { throw .commit(.pathMissing) }
-    let configuration = client.configuration
+      list, committer: sender, hashByteCount: crypto.hashByteCount, version: epoch.context.version,
+      declared: configuration.applicationProposals)
+    guard commit.path != nil || !ProposalRules.needPath(list, declared: configuration.applicationProposals)
+    else { throw .commit(.pathMissing) }
     var applied = try AppliedProposals(
       list, to: epoch, crypto: crypto, policy: configuration.credentialPolicy
     ) { leaf throws(MLSError) in
       try LeafValidation.checkLifetime(
-        leaf, at: unixTime, tolerance: configuration.lifetimeToleranceSeconds)
+        leaf, at: unixTime, tolerance: configuration.lifetimeToleranceSeconds,
+        maximum: configuration.maximumLifetimeSeconds)
     }
     let committer = try placeCommitter(sender, commit, in: &applied)
 
-    var next = epoch.context
-    next.epoch += 1
+    var next = try epoch.context.following()
     next.extensions = applied.extensions
-    let steps = try mergePath(commit.path, from: committer, into: &applied, &next)
+    let steps = try mergePath(commit.path, by: sender, from: committer, into: &applied, &next)
     if applied.removed.contains(ownLeaf) {
       let effect = effect(of: applied, next, committer: committer, hasPath: commit.path != nil)
       wipe()
@@ -49,8 +51,10 @@ extension MLSGroup {
     }
 
     var privateKeys = epoch.privateKeys
+    var newClient: MLSClient?
     if applied.updated.contains(ownLeaf), let leaf = applied.tree[ownLeaf] {
       privateKeys[NodeIndex(ownLeaf)] = proposals.updateKeys[leaf.encryptionKey]
+      newClient = proposals.updateClients[leaf.encryptionKey]
     }
     privateKeys = privateKeys.filter { node, _ in
       Int(node.value) < applied.tree.size.nodeCount && !applied.tree.isBlank(node)
@@ -75,7 +79,8 @@ extension MLSGroup {
       StagedEpoch(
         epoch: EpochState(
           context: next, tree: applied.tree, ownLeaf: ownLeaf, privateKeys: privateKeys,
-          secrets: schedule.secrets, confirmationTag: tag, crypto: crypto), effect: effect),
+          secrets: schedule.secrets, confirmationTag: tag, crypto: crypto), effect: effect,
+        client: newClient),
       at: unixTime)
     return .commit(effect)
   }
@@ -100,7 +105,7 @@ extension MLSGroup {
 
   /// Checks and places a path. `next` gets the tree hash, which the path secrets are encrypted under.
   private func mergePath(
-    _ path: UpdatePath?, from committer: LeafIndex, into applied: inout AppliedProposals,
+    _ path: UpdatePath?, by sender: Sender, from committer: LeafIndex, into applied: inout AppliedProposals,
     _ next: inout GroupContext
   ) throws(MLSError) -> [RatchetTree.PathStep] {
     guard let path else { return [] }
@@ -108,7 +113,7 @@ extension MLSGroup {
       throw .leafNode(.encryptionKeyNotChanged)
     }
     guard case .commit = path.leafNode.source else { throw .leafNode(.wrongSource) }
-    try applied.leaves.check(path.leafNode, at: committer)
+    try applied.leaves.check(path.leafNode, at: committer, as: role(of: sender, applied))
     let added = applied.addedNodes
     let (steps, hash) = try applied.withTree { tree throws(MLSError) in
       let steps = try TreeKEM.merge(path, from: committer, into: &tree, added: added)
@@ -117,6 +122,13 @@ extension MLSGroup {
     try applied.leaves.checkAgainstMembers(path.leafNode, applied.tree.index)
     next.treeHash = hash
     return steps
+  }
+
+  /// A committer shows its next credential; one that rejoins by an external commit takes the place of who it removes.
+  private func role(of sender: Sender, _ applied: AppliedProposals) -> PresentedCredential.Role {
+    let old: LeafIndex? = if case .member(let leaf) = sender { leaf } else { applied.removed.first }
+    guard let old, let node = epoch.tree[old] else { return .newMember }
+    return .replacement(of: Member(old, node))
   }
 
   /// The last epoch's init secret, or for an external commit the one it sends, RFC 9420 §8.3.

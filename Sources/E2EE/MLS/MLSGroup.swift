@@ -17,36 +17,20 @@ import PalbeWire
 /// A commit waits as pending until it is merged or cleared: a server may take another member's first.
 public struct MLSGroup: ~Copyable, Sendable {
   let crypto: SuiteCrypto
-  let client: MLSClient
-  var epoch: EpochState
-  var past: [PastEpoch] = []
-  var proposals = ProposalQueue()
-  var pending: PendingCommit?
-  var status = Status.member
-  var preSharedKeys: [[UInt8]: Secret] = [:]
-  /// Our commit that this epoch began with, so that its echo is recognised.
-  var ownCommit: MLSMessage?
-  var resumptionKeys: [(epoch: UInt64, key: Secret)] = []
-  /// The key package that this group was joined with, nil for its creator and after an external commit. Its private
-  /// keys are used up, unless it is one of last resort.
-  public internal(set) var keyPackageReference: [UInt8]?
+  let founder: MLSClient
+  /// All that changes, as one value: a snapshot of it costs no copy until the group changes.
+  var state: GroupState
 
-  enum Status: Sendable {
-    case member
-    case removed
-    case reInitialised(ReInit)
-  }
+  init(client: MLSClient, epoch: EpochState) { self.init(client: client, state: GroupState(epoch)) }
 
-  struct PendingCommit: Sendable {
-    let message: MLSMessage
-    let staged: StagedEpoch
-  }
-
-  init(client: MLSClient, epoch: EpochState) {
+  init(client: MLSClient, state: GroupState) {
     crypto = client.crypto
-    self.client = client
-    self.epoch = epoch
+    founder = client
+    self.state = state
   }
+
+  /// Who we are in the group: another than it was made for once our signing key was replaced.
+  public var client: MLSClient { state.newClient ?? founder }
 
   /// A new group with one member, in epoch 0. `lifetime` is that of the creator's leaf.
   ///
@@ -62,6 +46,7 @@ public struct MLSGroup: ~Copyable, Sendable {
       crypto: crypto, policy: client.configuration.credentialPolicy, groupID: groupID,
       extensions: extensions)
     try rules.check(leaf, at: LeafIndex(0))
+    try rules.checkExternalSenders()
     let context = GroupContext(
       cipherSuite: crypto.suite, groupID: groupID, epoch: 0, treeHash: tree.rootHash(),
       confirmedTranscriptHash: [], extensions: extensions)
@@ -87,9 +72,7 @@ public struct MLSGroup: ~Copyable, Sendable {
   /// The members, by leaf.
   public var members: [Member] {
     epoch.tree.members.compactMap { index in
-      epoch.tree[index].map {
-        Member(leaf: index, credential: $0.credential, signatureKey: $0.signatureKey)
-      }
+      epoch.tree[index].map { Member(index, $0) }
     }
   }
   /// False once this client was removed or the group was closed.
@@ -111,6 +94,13 @@ public struct MLSGroup: ~Copyable, Sendable {
   /// `state(.exportTooLong)`, `state(.exporterWiped)`.
   public func exportSecret(
     label: String, context: [UInt8], length: Int
+  ) throws(MLSError) -> SymmetricKey {
+    try exportSecret(label: Array(label.utf8), context: context, length: length)
+  }
+
+  /// The same for a label of any bytes, UTF-8 or not.
+  public func exportSecret(
+    label: [UInt8], context: [UInt8], length: Int
   ) throws(MLSError) -> SymmetricKey {
     try requireActive()
     guard (0...255 * crypto.hashByteCount).contains(length) else { throw .state(.exportTooLong) }
@@ -149,7 +139,7 @@ public struct MLSGroup: ~Copyable, Sendable {
     try requireActive()
     guard let pending else { throw .state(.noCommitPending) }
     enter(pending.staged, at: unixTime)
-    ownCommit = pending.message
+    remember(pending.message, .own)
     return pending.staged.effect
   }
 
@@ -162,13 +152,13 @@ public struct MLSGroup: ~Copyable, Sendable {
   mutating func enter(_ staged: StagedEpoch, at unixTime: UInt64) {
     past.append(
       PastEpoch(
-        number: epoch.context.epoch, contextBytes: epoch.contextBytes, tree: epoch.tree, keys: epoch.keys,
+        id: epoch.id, contextBytes: epoch.contextBytes, tree: epoch.tree, keys: epoch.keys,
         endedAt: unixTime))
     resumptionKeys.append((epoch.context.epoch, epoch.secrets.resumption))
     epoch = staged.epoch
     pending = nil
-    ownCommit = nil
     proposals = ProposalQueue()
+    if let client = staged.client { state.newClient = client }
     if let reInit = staged.effect.reInit { status = .reInitialised(reInit) }
     dropOld(at: unixTime)
   }
@@ -179,6 +169,13 @@ public struct MLSGroup: ~Copyable, Sendable {
     if past.count > configuration.maximumPastEpochs {
       past.removeFirst(past.count - configuration.maximumPastEpochs)
     }
+    // Only where there is something to drop: a change would cost a copy of what a snapshot holds.
+    let seconds = configuration.ratchetLimits.maximumSkippedSeconds
+    let start = unixTime > seconds ? unixTime - seconds : 0
+    if epoch.keys.hasSkipped(before: start) { epoch.keys.dropSkipped(before: start, now: unixTime) }
+    for place in past.indices where past[place].keys.hasSkipped(before: start) {
+      past[place].keys.dropSkipped(before: start, now: unixTime)
+    }
     if resumptionKeys.count > 16 { resumptionKeys.removeFirst(resumptionKeys.count - 16) }
   }
 
@@ -187,10 +184,11 @@ public struct MLSGroup: ~Copyable, Sendable {
     status = .removed
     past = []
     pending = nil
-    ownCommit = nil
     proposals = ProposalQueue()
     resumptionKeys = []
     preSharedKeys = [:]
+    state.resumptionSecrets = [:]
+    state.seen = SeenMessages()
     let nothing = EpochSecrets(epochSecret: .zeros(crypto.hashByteCount), crypto: crypto)
     epoch = EpochState(
       context: epoch.context, tree: epoch.tree, ownLeaf: epoch.ownLeaf, privateKeys: [:],
@@ -204,43 +202,13 @@ public struct MLSGroup: ~Copyable, Sendable {
       switch id.source {
       case .external(let name): key = preSharedKeys[name]
       case .resumption(_, let group, let number):
-        if group != groupID {
-          key = nil
-        } else if number == epochNumber {
-          key = epoch.secrets.resumption
-        } else {
-          key = resumptionKeys.first { $0.epoch == number }?.key
-        }
+        key =
+          state.resumptionSecrets[GroupEpoch(groupID: group, epoch: number)]
+          ?? (group == groupID ? resumptionSecret(number) : nil)
       }
       guard let key else { throw .proposals(.unknownPreSharedKey) }
       keys.append((id, key))
     }
     return keys
   }
-}
-
-/// Proposals that wait for a commit, in the order they came.
-struct ProposalQueue: Sendable {
-  struct Entry: Sendable {
-    let reference: ProposalRef
-    let sent: SentProposal
-  }
-
-  private(set) var all: [Entry] = []
-  private var places: [ProposalRef: Int] = [:]
-  /// Private keys of our own Updates, by public key.
-  private(set) var updateKeys: [[UInt8]: Secret] = [:]
-
-  subscript(_ reference: ProposalRef) -> SentProposal? { places[reference].map { all[$0].sent } }
-
-  mutating func insert(
-    _ sent: SentProposal, _ reference: ProposalRef, limit: Int
-  ) throws(MLSError) {
-    guard places[reference] == nil else { return }
-    guard all.count < limit else { throw .proposals(.tooManyPending) }
-    places[reference] = all.count
-    all.append(Entry(reference: reference, sent: sent))
-  }
-
-  mutating func keep(_ key: Secret, forUpdate publicKey: [UInt8]) { updateKeys[publicKey] = key }
 }

@@ -2,23 +2,6 @@ import PalbeMLSMessages
 import PalbeUnits
 import PalbeWire
 
-/// How many zeros follow a content before it is encrypted, RFC 9420 §6.3.1.
-public enum PaddingPolicy: Sendable, Hashable {
-  /// None: lengths show.
-  case none
-  /// Up to the next multiple of this many bytes.
-  case multiple(of: Int)
-
-  func padding(for count: Int) -> Int {
-    switch self {
-    case .none: return 0
-    case .multiple(let block):
-      guard block > 1 else { return 0 }
-      return (block - count % block) % block
-    }
-  }
-}
-
 /// Signatures and tags, RFC 9420 §6.1 and §6.2.
 enum Framing {
   static func sign(
@@ -68,6 +51,16 @@ struct MessageKeys: Sendable {
     self.senderData = senderData
     tree = SecretTree(encryptionSecret: encryption, size: size)
   }
+
+  init(senderData: Secret, tree: SecretTree) {
+    self.senderData = senderData
+    self.tree = tree
+  }
+
+  mutating func markStored() { tree.markStored() }
+
+  func hasSkipped(before start: UInt64) -> Bool { tree.hasSkipped(before: start) }
+  mutating func dropSkipped(before start: UInt64, now: UInt64) { tree.dropSkipped(before: start, now: now) }
 
   /// `SenderData`, RFC 9420 §6.3.2.
   struct SenderData: MLSCodable {
@@ -157,10 +150,12 @@ struct MessageKeys: Sendable {
 
   /// Decrypts; verify the signature, then `accept`.
   mutating func decrypt(
-    _ message: PrivateMessage, from sender: SenderData, limits: RatchetLimits, crypto: SuiteCrypto
+    _ message: PrivateMessage, from sender: SenderData, at time: UInt64 = 0, limits: RatchetLimits,
+    crypto: SuiteCrypto
   ) throws(MLSError) -> Opened {
     let (key, step) = try tree.peek(
-      sender.leaf, message.contentType, generation: sender.generation, limits: limits, crypto: crypto)
+      sender.leaf, message.contentType, generation: sender.generation, at: time, limits: limits,
+      crypto: crypto)
     let plaintext: [UInt8]
     do {
       plaintext = try crypto.open(

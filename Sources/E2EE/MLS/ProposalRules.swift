@@ -9,7 +9,21 @@ struct SentProposal: Sendable {
 /// The rules of RFC 9420 §12.2 that need no tree: which proposals a commit may hold together.
 enum ProposalRules {
   /// RFC 9420 §12.1.8: who may propose what. An external committer's own are checked with its commit.
-  static func check(_ type: ProposalType, from sender: Sender) throws(MLSError) {
+  static func check(
+    _ proposal: Proposal, from sender: Sender, declared: [ApplicationProposalType] = []
+  ) throws(MLSError) {
+    let type = proposal.type
+    if case .application = proposal {
+      guard let declaration = declared.declaration(of: type) else {
+        throw .proposals(.typeNotSupported(type))
+      }
+      switch sender {
+      case .member: return
+      case .external where declaration.isForExternalSenders: return
+      case .newMemberCommit: throw .proposals(.notAllowedInExternalCommit(type))
+      case .external, .newMemberProposal: throw .proposals(.notAllowedForSender(type))
+      }
+    }
     let allowed: Bool
     switch sender {
     case .member: allowed = type != .externalInit
@@ -25,10 +39,11 @@ enum ProposalRules {
 
   /// The list as a whole.
   static func check(
-    _ list: [SentProposal], committer: Sender, hashByteCount: Int, version: ProtocolVersion
+    _ list: [SentProposal], committer: Sender, hashByteCount: Int, version: ProtocolVersion,
+    declared: [ApplicationProposalType] = [], continuing: ResumptionUsage? = nil
   ) throws(MLSError) {
-    for item in list { try check(item.proposal.type, from: item.sender) }
-    try checkPreSharedKeys(list, nonceByteCount: hashByteCount)
+    for item in list { try check(item.proposal, from: item.sender, declared: declared) }
+    try checkPreSharedKeys(list, nonceByteCount: hashByteCount, continuing: continuing)
     if case .member(let leaf) = committer {
       try checkMemberCommit(list, committer: leaf, version: version)
     } else {
@@ -36,10 +51,13 @@ enum ProposalRules {
     }
   }
 
-  private static func checkPreSharedKeys(_ list: [SentProposal], nonceByteCount: Int) throws(MLSError) {
+  /// `continuing` is the usage that the first commit of a group may also have, RFC 9420 §11.2, §11.3.
+  private static func checkPreSharedKeys(
+    _ list: [SentProposal], nonceByteCount: Int, continuing: ResumptionUsage?
+  ) throws(MLSError) {
     var seen: Set<PreSharedKeyID> = []
     for case .preSharedKey(let id) in list.map(\.proposal) {
-      if case .resumption(let usage, _, _) = id.source, usage != .application {
+      if case .resumption(let usage, _, _) = id.source, usage != .application, usage != continuing {
         throw .proposals(.wrongPreSharedKeyUsage)
       }
       guard id.nonce.count == nonceByteCount else { throw .proposals(.wrongPreSharedKeyNonceLength) }
@@ -73,7 +91,7 @@ enum ProposalRules {
           throw .proposals(.reInitVersionTooLow)
         }
       case .externalInit: throw .proposals(.externalInitByMember)
-      case .add, .preSharedKey: break
+      case .add, .preSharedKey, .application: break
       }
     }
   }
@@ -93,13 +111,15 @@ enum ProposalRules {
     guard removes <= 1 else { throw .proposals(.notAllowedInExternalCommit(.remove)) }
   }
 
-  /// RFC 9420 §12.4: a path may be left out only if all proposals are Adds, pre-shared keys or a ReInit.
-  static func needPath(_ list: [SentProposal]) -> Bool {
+  /// RFC 9420 §12.4: a path may be left out only if all proposals are Adds, pre-shared keys, a ReInit, or of types
+  /// whose declaration says so.
+  static func needPath(_ list: [SentProposal], declared: [ApplicationProposalType] = []) -> Bool {
     list.isEmpty
       || list.contains {
         switch $0.proposal {
         case .update, .remove, .externalInit, .groupContextExtensions: true
         case .add, .preSharedKey, .reInit: false
+        case .application(let type, _): declared.declaration(of: type)?.requiresPath ?? true
         }
       }
   }

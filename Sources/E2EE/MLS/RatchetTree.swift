@@ -4,23 +4,22 @@ import PalbeMLSMessages
 ///
 /// The tree counts keys and credential types as leaves come and go, so that a change is checked against all
 /// members without visiting them.
+///
+/// Copies share what neither changed, so that an epoch costs what its commit changes.
 struct RatchetTree: Sendable {
   let crypto: SuiteCrypto
   private(set) var size: TreeSize
-  private var leafNodes: [LeafNode?]
+  private var leaves: SharedBlocks<LeafSlot>
   /// Node 2i + 1 at place i.
-  private var parentNodes: [ParentNode?]
-  /// By node; empty where it must be computed again.
-  private var hashes: [[UInt8]]
+  private var parents: SharedInnerNodes<ParentSlot>
   private(set) var index = MemberIndex()
 
   /// A tree of one member.
   init(_ leaf: LeafNode, crypto: SuiteCrypto) {
     self.crypto = crypto
     size = TreeSize(holding: 1)
-    leafNodes = [nil]
-    parentNodes = []
-    hashes = [[]]
+    leaves = SharedBlocks(repeating: LeafSlot(), count: 1)
+    parents = SharedInnerNodes(repeating: ParentSlot(), count: 0)
     set(LeafIndex(0), leaf)
   }
 
@@ -33,22 +32,30 @@ struct RatchetTree: Sendable {
     guard last != nil else { throw .tree(.trailingBlank) }
     guard wire.nodes.count < 2 * maximumLeafCount else { throw .tree(.tooLarge) }
     size = TreeSize(holdingNodes: wire.nodes.count)
-    leafNodes = Array(repeating: nil, count: size.leafCount)
-    parentNodes = Array(repeating: nil, count: size.leafCount - 1)
-    hashes = Array(repeating: [], count: size.nodeCount)
+    leaves = SharedBlocks(repeating: LeafSlot(), count: size.leafCount)
+    parents = SharedInnerNodes(repeating: ParentSlot(), count: size.leafCount - 1)
     for (position, node) in wire.nodes.enumerated() {
       switch node {
       case nil: break
       case .leaf(let leaf):
         guard position & 1 == 0 else { throw .tree(.wrongNodeType(index: position)) }
-        leafNodes[position / 2] = leaf
+        leaves[position / 2].leaf = BoxedLeaf(leaf)
         index.insert(leaf)
       case .parent(let parent):
         guard position & 1 == 1 else { throw .tree(.wrongNodeType(index: position)) }
-        parentNodes[position / 2] = parent
+        parents[position / 2].node = parent
         index.insert(parent)
       }
     }
+    countMembers(size.root)
+  }
+
+  @discardableResult
+  private mutating func countMembers(_ node: NodeIndex) -> UInt32 {
+    guard let left = node.left, let right = node.right else { return isBlank(node) ? 0 : 1 }
+    let count = countMembers(left) + countMembers(right)
+    parents[Int(node.value / 2)].memberCount = count
+    return count
   }
 
   /// The wire form.
@@ -56,8 +63,8 @@ struct RatchetTree: Sendable {
     var nodes: [TreeNode?] = []
     nodes.reserveCapacity(size.nodeCount)
     for place in 0..<size.leafCount {
-      nodes.append(leafNodes[place].map(TreeNode.leaf))
-      if place < size.leafCount - 1 { nodes.append(parentNodes[place].map(TreeNode.parent)) }
+      nodes.append((leaves[place].leaf?.node).map(TreeNode.leaf))
+      if place < size.leafCount - 1 { nodes.append(parents[place].node.map(TreeNode.parent)) }
     }
     while let last = nodes.last, last == nil { nodes.removeLast() }
     return RatchetTreeExtension(nodes: nodes)
@@ -66,22 +73,26 @@ struct RatchetTree: Sendable {
   // MARK: Reading
 
   /// The member at a leaf; nil where blank or outside the tree.
-  subscript(_ leaf: LeafIndex) -> LeafNode? { size.contains(leaf) ? leafNodes[Int(leaf.value)] : nil }
+  subscript(_ leaf: LeafIndex) -> LeafNode? {
+    size.contains(leaf) ? leaves[Int(leaf.value)].leaf?.node : nil
+  }
 
-  func parent(_ node: NodeIndex) -> ParentNode? { parentNodes[Int(node.value / 2)] }
+  func parent(_ node: NodeIndex) -> ParentNode? { parents[Int(node.value / 2)].node }
 
   func isBlank(_ node: NodeIndex) -> Bool {
-    node.leaf.map { self[$0] == nil } ?? (parentNodes[Int(node.value / 2)] == nil)
+    let place = Int(node.value / 2)
+    guard node.isLeaf else { return parents[place].isBlank }
+    return place >= size.leafCount || leaves[place].leaf == nil
   }
 
   func encryptionKey(_ node: NodeIndex) -> [UInt8]? {
     if let leaf = node.leaf { return self[leaf]?.encryptionKey }
-    return parent(node)?.encryptionKey
+    return parents[Int(node.value / 2)].encryptionKey
   }
 
   /// Leaves with a member, ascending.
   var members: [LeafIndex] {
-    leafNodes.indices.filter { leafNodes[$0] != nil }.map { LeafIndex(UInt32($0)) }
+    (0..<size.leafCount).filter { leaves[$0].leaf != nil }.map { LeafIndex(UInt32($0)) }
   }
 
   /// RFC 9420 §4.1.1: the fewest nodes whose keys reach all members below.
@@ -94,19 +105,17 @@ struct RatchetTree: Sendable {
   private func appendResolution(_ node: NodeIndex, to result: inout [NodeIndex]) {
     if !isBlank(node) {
       result.append(node)
-      if !node.isLeaf, let unmerged = parent(node)?.unmergedLeaves {
-        result.append(contentsOf: unmerged.map(NodeIndex.init))
-      }
+      guard !node.isLeaf else { return }
+      for leaf in parents[Int(node.value / 2)].unmergedLeaves { result.append(NodeIndex(leaf)) }
     } else if let left = node.left, let right = node.right {
       appendResolution(left, to: &result)
       appendResolution(right, to: &result)
     }
   }
 
-  private func hasMembers(_ node: NodeIndex) -> Bool {
-    if !isBlank(node) { return true }
-    guard let left = node.left, let right = node.right else { return false }
-    return hasMembers(left) || hasMembers(right)
+  /// How many members are below a node, or at a leaf.
+  private func memberCount(_ node: NodeIndex) -> Int {
+    node.isLeaf ? isBlank(node) ? 0 : 1 : Int(parents[Int(node.value / 2)].memberCount)
   }
 
   /// A node of a filtered direct path and its child that is not on the path.
@@ -120,7 +129,7 @@ struct RatchetTree: Sendable {
     var steps: [PathStep] = []
     var node = NodeIndex(leaf)
     while let parent = size.parent(of: node), let sibling = size.sibling(of: node) {
-      if hasMembers(sibling) { steps.append(PathStep(node: parent, copathChild: sibling)) }
+      if memberCount(sibling) > 0 { steps.append(PathStep(node: parent, copathChild: sibling)) }
       node = parent
     }
     return steps
@@ -128,27 +137,32 @@ struct RatchetTree: Sendable {
 
   // MARK: Changing
 
-  private mutating func markDirty(_ leaf: LeafIndex) {
-    hashes[Int(NodeIndex(leaf).value)] = []
-    for node in size.directPath(of: leaf) { hashes[Int(node.value)] = [] }
-  }
-
   /// Puts a leaf in place, or blanks it; the nodes above keep their keys.
   mutating func set(_ leaf: LeafIndex, _ node: LeafNode?) {
     let place = Int(leaf.value)
-    if let old = leafNodes[place] { index.remove(old) }
-    if let node { index.insert(node) }
-    leafNodes[place] = node
-    markDirty(leaf)
+    let old = leaves[place].leaf?.node
+    switch (old, node) {
+    case (let old?, let node?): index.replace(old, with: node)
+    case (let old?, nil): index.remove(old)
+    case (nil, let node?): index.insert(node)
+    case (nil, nil): break
+    }
+    leaves[place] = LeafSlot(leaf: node.map(BoxedLeaf.init))
+    for above in size.directPath(of: leaf) {
+      let place = Int(above.value / 2)
+      if !parents[place].hash.isEmpty { parents[place].hash.clear() }
+      if old == nil, node != nil { parents[place].memberCount += 1 }
+      if old != nil, node == nil { parents[place].memberCount -= 1 }
+    }
   }
 
   /// Puts a parent in place, or blanks it. The caller has changed, or changes, a leaf below.
   mutating func set(_ node: NodeIndex, _ parent: ParentNode?) {
     let place = Int(node.value / 2)
-    if let old = parentNodes[place] { index.remove(old) }
+    if let old = parents[place].node { index.remove(old) } else if parent == nil { return }
     if let parent { index.insert(parent) }
-    parentNodes[place] = parent
-    hashes[Int(node.value)] = []
+    parents[place].node = parent
+    parents[place].hash.clear()
   }
 
   /// Blanks the nodes above a leaf.
@@ -158,34 +172,29 @@ struct RatchetTree: Sendable {
 
   /// RFC 9420 §7.7: the leftmost free leaf, or a tree twice as large.
   mutating func add(_ node: LeafNode) throws(MLSError) -> LeafIndex {
-    let place: Int
-    if let free = firstFree() {
-      place = free
-    } else {
+    if memberCount(size.root) == size.leafCount {
       guard size.leafCount < TreeSize.maximumLeafCount else { throw .tree(.tooLarge) }
-      place = size.leafCount
+      let members = UInt32(size.leafCount)
       size.double()
-      leafNodes.append(contentsOf: repeatElement(nil, count: size.leafCount - leafNodes.count))
-      parentNodes.append(contentsOf: repeatElement(nil, count: size.leafCount - 1 - parentNodes.count))
-      hashes.append(contentsOf: repeatElement([], count: size.nodeCount - hashes.count))
+      leaves.resize(to: size.leafCount, repeating: LeafSlot())
+      parents.resize(to: size.leafCount - 1, repeating: ParentSlot())
+      parents[Int(size.root.value / 2)].memberCount = members
     }
-    let leaf = LeafIndex(UInt32(place))
+    let leaf = firstFree()
     for above in size.directPath(of: leaf) {
-      guard var parent = parent(above) else { continue }
-      let position = parent.unmergedLeaves.firstIndex { $0 > leaf } ?? parent.unmergedLeaves.endIndex
-      parent.unmergedLeaves.insert(leaf, at: position)
-      set(above, parent)
+      parents[Int(above.value / 2)].addUnmerged(leaf)
     }
     set(leaf, node)
     return leaf
   }
 
-  /// No free leaf lies left of this place; makes adding many leaves linear.
-  private var freeHint = 0
-
-  private mutating func firstFree() -> Int? {
-    while freeHint < leafNodes.count, leafNodes[freeHint] != nil { freeHint += 1 }
-    return freeHint < leafNodes.count ? freeHint : nil
+  /// The leftmost free leaf of a tree that is not full.
+  private func firstFree() -> LeafIndex {
+    var node = size.root
+    while let left = node.left, let right = node.right {
+      node = memberCount(left) < Int(left.leaves.count) ? left : right
+    }
+    return LeafIndex(node.value / 2)
   }
 
   /// Replaces a member's leaf and blanks the nodes above.
@@ -198,15 +207,13 @@ struct RatchetTree: Sendable {
   mutating func remove(_ leaf: LeafIndex) {
     set(leaf, nil)
     blankPath(of: leaf)
-    freeHint = min(freeHint, Int(leaf.value))
-    while size.leafCount > 1, leafNodes[(size.leafCount / 2)...].allSatisfy({ $0 == nil }) {
-      for place in (size.leafCount / 2 - 1)..<parentNodes.count {
-        if let parent = parentNodes[place] { index.remove(parent) }
+    while size.leafCount > 1, let right = size.root.right, memberCount(right) == 0 {
+      for place in size.leafCount / 2 - 1..<size.leafCount - 1 {
+        if let parent = parents[place].node { index.remove(parent) }
       }
       size.halve()
-      leafNodes.removeLast(leafNodes.count - size.leafCount)
-      parentNodes.removeLast(parentNodes.count - (size.leafCount - 1))
-      hashes.removeLast(hashes.count - size.nodeCount)
+      leaves.resize(to: size.leafCount, repeating: LeafSlot())
+      parents.resize(to: size.leafCount - 1, repeating: ParentSlot())
     }
   }
 
@@ -217,29 +224,45 @@ struct RatchetTree: Sendable {
 
   /// Hash of a subtree.
   mutating func hash(_ node: NodeIndex) -> [UInt8] {
-    let place = Int(node.value)
-    guard hashes[place].isEmpty else { return hashes[place] }
-    let value: [UInt8]
-    if let left = node.left, let right = node.right {
-      value = TreeHash.parent(parent(node), left: hash(left), right: hash(right), crypto: crypto)
-    } else {
-      value = TreeHash.leaf(LeafIndex(node.value / 2), leafNodes[place / 2], crypto: crypto)
+    let place = Int(node.value / 2)
+    guard let left = node.left, let right = node.right else {
+      if let known = leaves[place].hash.value { return known }
+      let hash = TreeHash.leaf(LeafIndex(UInt32(place)), leaves[place].leaf?.node, crypto: crypto)
+      leaves[place].hash.set(hash)
+      return hash
     }
-    hashes[place] = value
-    return value
+    if let known = parents[place].hash.value { return known }
+    let hash = TreeHash.parent(
+      parents[place].node, left: hash(left), right: hash(right), crypto: crypto)
+    parents[place].hash.set(hash)
+    return hash
+  }
+
+  /// How many nodes `rootHash` would hash anew.
+  var staleHashCount: Int {
+    (0..<size.leafCount).count { leaves[$0].hash.isEmpty }
+      + (0..<size.leafCount - 1).count { parents[$0].hash.isEmpty }
   }
 
   /// Hash of a subtree as if `unmerged` (ascending) had not been added yet, RFC 9420 §7.9.
   mutating func originalHash(_ node: NodeIndex, without unmerged: [LeafIndex]) -> [UInt8] {
-    guard unmerged.contains(where: { node.isAncestor(of: $0) }) else { return hash(node) }
+    originalHash(node, without: unmerged[unmerged.places(below: node)])
+  }
+
+  /// All of `unmerged` are below the node.
+  private mutating func originalHash(
+    _ node: NodeIndex, without unmerged: ArraySlice<LeafIndex>
+  ) -> [UInt8] {
+    guard !unmerged.isEmpty else { return hash(node) }
     guard let left = node.left, let right = node.right else {
       return TreeHash.leaf(LeafIndex(node.value / 2), nil, crypto: crypto)
     }
     var parent = parent(node)
-    parent?.unmergedLeaves.removeAll { unmerged.contains($0) }
+    if let merged = parent?.unmergedLeaves.ascending(without: unmerged) { parent?.unmergedLeaves = merged }
+    let middle = unmerged.insertionPlace(of: LeafIndex(right.leaves.lowerBound))
     return TreeHash.parent(
-      parent, left: originalHash(left, without: unmerged), right: originalHash(right, without: unmerged),
-      crypto: crypto)
+      parent, left: originalHash(left, without: unmerged[..<middle]),
+      right: originalHash(right, without: unmerged[middle...]), crypto: crypto)
   }
 
   /// `parent_hash` that the node below `parent` on the other side of `sibling` carries, RFC 9420 §7.9.

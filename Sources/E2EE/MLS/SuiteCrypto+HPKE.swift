@@ -30,31 +30,49 @@ extension SuiteCrypto {
 
   private func encryptContext(_ label: String, _ context: [UInt8]) -> [UInt8] {
     var info = ByteWriter(capacity: context.count + 48)
-    info.opaque(utf8: "MLS 1.0 " + label)
+    info.label(label)
     info.opaque(context)
     return info.bytes
   }
 
+  /// What `encrypt` takes for each of many recipients: label and context, hashed once however long they are.
+  func encryption(label: String, context: [UInt8]) -> HPKE.Info {
+    HPKE.Info(hpke, encryptContext(label, context).span)
+  }
+
   /// `EncryptWithLabel`.
   func encrypt(
-    _ plaintext: Secret, to publicKey: [UInt8], label: String, context: [UInt8],
-    using random: inout RandomSource
+    _ plaintext: Secret, to publicKey: [UInt8], _ encryption: HPKE.Info, using random: inout RandomSource
   ) throws(MLSError) -> HPKECiphertext {
-    let info = encryptContext(label, context)
     do throws(CryptoError) {
       let (kemOutput, ciphertext) = try HPKE.seal(
-        hpke, to: publicKey.span, info: info.span, aad: Span(), plaintext: plaintext.span, using: &random)
+        encryption, to: publicKey.span, aad: Span(), plaintext: plaintext.span, using: &random)
       return HPKECiphertext(kemOutput: kemOutput, ciphertext: ciphertext)
     } catch { throw .crypto(error) }
   }
 
-  /// `DecryptWithLabel`.
+  /// `EncryptWithLabel`, for one recipient.
+  func encrypt(
+    _ plaintext: Secret, to publicKey: [UInt8], label: String, context: [UInt8],
+    using random: inout RandomSource
+  ) throws(MLSError) -> HPKECiphertext {
+    try encrypt(
+      plaintext, to: publicKey, encryption(label: label, context: context), using: &random)
+  }
+
+  /// `DecryptWithLabel`. The public key of the private one saves computing it.
   func decrypt(
-    _ ciphertext: HPKECiphertext, privateKey: Secret, label: String, context: [UInt8]
+    _ ciphertext: HPKECiphertext, privateKey: Secret, publicKey: [UInt8]? = nil, label: String,
+    context: [UInt8]
   ) throws(MLSError) -> Secret {
     let info = encryptContext(label, context)
     do throws(CryptoError) {
-      let key = try HPKE.PrivateKey(hpke.kem, rawRepresentation: privateKey.span)
+      let key: HPKE.PrivateKey
+      if let publicKey {
+        key = try HPKE.PrivateKey(hpke.kem, rawRepresentation: privateKey.span, publicKey: publicKey)
+      } else {
+        key = try HPKE.PrivateKey(hpke.kem, rawRepresentation: privateKey.span)
+      }
       return Secret(
         try HPKE.open(
           hpke, privateKey: key, encapsulatedKey: ciphertext.kemOutput.span, info: info.span, aad: Span(),

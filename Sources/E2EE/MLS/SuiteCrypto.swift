@@ -87,10 +87,22 @@ struct SuiteCrypto: Sendable {
   func expand(_ secret: Secret, label: String, context: [UInt8], byteCount: Int) -> Secret {
     var info = ByteWriter(capacity: 24 + label.utf8.count + context.count)
     info.uint16(UInt16(byteCount))
-    info.opaque(utf8: "MLS 1.0 " + label)
+    info.label(label)
     info.opaque(context)
-    let bytes = info.bytes
-    return switch hpke.kdf {
+    return expand(secret, info.bytes, byteCount: byteCount)
+  }
+
+  /// `ExpandWithLabel` of a label that need not be UTF-8: an exporter's is any bytes.
+  func expand(_ secret: Secret, label: [UInt8], context: [UInt8], byteCount: Int) -> Secret {
+    var info = ByteWriter(capacity: 24 + label.count + context.count)
+    info.uint16(UInt16(byteCount))
+    info.opaque(Array("MLS 1.0 ".utf8) + label)
+    info.opaque(context)
+    return expand(secret, info.bytes, byteCount: byteCount)
+  }
+
+  private func expand(_ secret: Secret, _ bytes: [UInt8], byteCount: Int) -> Secret {
+    switch hpke.kdf {
     case .sha256:
       Secret(
         HKDF<SHA256>.expand(pseudoRandomKey: secret.span, info: bytes.span, outputByteCount: byteCount))
@@ -167,7 +179,7 @@ struct SuiteCrypto: Sendable {
 
   private func signContent(label: String, _ content: [UInt8]) -> [UInt8] {
     var input = ByteWriter(capacity: content.count + 48)
-    input.opaque(utf8: "MLS 1.0 " + label)
+    input.label(label)
     input.opaque(content)
     return input.bytes
   }
@@ -183,6 +195,18 @@ struct SuiteCrypto: Sendable {
   func isValid(_ signature: [UInt8], of content: [UInt8], label: String, key: [UInt8]) -> Bool {
     signatures.isValidSignature(
       signature.span, for: signContent(label: label, content).span, by: key.span)
+  }
+}
+
+extension ByteWriter {
+  /// `opaque label<V>` with the prefix that RFC 9420 puts before every label.
+  mutating func label(_ label: String) {
+    let prefix: StaticString = "MLS 1.0 "
+    vectorLength(prefix.utf8CodeUnitCount + label.utf8.count)
+    prefix.withUTF8Buffer { text in
+      for index in text.indices { uint8(unsafe text[index]) }
+    }
+    append(utf8: label)
   }
 }
 

@@ -68,7 +68,7 @@ enum TreeKEM {
 
     var context = context
     context.treeHash = tree.rootHash()
-    let contextBytes = context.encoded()
+    let encryption = crypto.encryption(label: "UpdatePathNode", context: context.encoded())
     var nodes: [UpdatePathNode] = []
     for (step, publicKey) in zip(steps, publicKeys) {
       guard let pathSecret = pathSecrets[step.node] else { continue }
@@ -76,8 +76,7 @@ enum TreeKEM {
       for recipient in tree.resolution(step.copathChild) where !added.contains(recipient) {
         guard let key = tree.encryptionKey(recipient) else { continue }
         ciphertexts.append(
-          try crypto.encrypt(
-            pathSecret, to: key, label: "UpdatePathNode", context: contextBytes, using: &random))
+          try crypto.encrypt(pathSecret, to: key, encryption, using: &random))
       }
       nodes.append(UpdatePathNode(encryptionKey: publicKey, encryptedPathSecrets: ciphertexts))
     }
@@ -147,10 +146,12 @@ enum TreeKEM {
     let recipients = tree.resolution(steps[first].copathChild).filter { !added.contains($0) }
     let ciphertexts = path.nodes[first].encryptedPathSecrets
     guard recipients.count == ciphertexts.count,
-      let position = recipients.firstIndex(where: { keys[$0] != nil }), let key = keys[recipients[position]]
+      let position = recipients.firstIndex(where: { keys[$0] != nil }), let key = keys[recipients[position]],
+      let publicKey = tree.encryptionKey(recipients[position])
     else { throw .tree(.noPathKey) }
     let secret = try tree.crypto.decrypt(
-      ciphertexts[position], privateKey: key, label: "UpdatePathNode", context: context)
+      ciphertexts[position], privateKey: key, publicKey: publicKey, label: "UpdatePathNode",
+      context: context)
     let expected = path.nodes[first...].map(\.encryptionKey)
     let derived = try deriveKeys(secret, steps[first...].map(\.node), crypto: tree.crypto)
     for (offset, step) in steps[first...].enumerated() where derived.publicKeys[offset] != expected[offset] {

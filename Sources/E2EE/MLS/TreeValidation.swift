@@ -39,21 +39,27 @@ enum TreeValidation {
 
   /// Each unmerged leaf is a member below its node, in ascending order, and unmerged in every node between.
   static func checkUnmergedLeaves(_ tree: RatchetTree) throws(MLSError) {
-    for place in stride(from: UInt32(1), to: UInt32(tree.size.nodeCount), by: 2) {
+    let places = stride(from: UInt32(1), to: UInt32(tree.size.nodeCount), by: 2)
+    // The order in all nodes first: the rest searches by it.
+    for place in places {
+      guard let leaves = tree.parent(NodeIndex(place))?.unmergedLeaves else { continue }
+      for (last, leaf) in zip(leaves, leaves.dropFirst()) where last >= leaf {
+        throw .tree(.invalidUnmergedLeaf(leaf))
+      }
+    }
+    for place in places {
       let node = NodeIndex(place)
       guard let parent = tree.parent(node) else { continue }
-      var last: LeafIndex?
       for leaf in parent.unmergedLeaves {
-        if let last, last >= leaf { throw .tree(.invalidUnmergedLeaf(leaf)) }
-        last = leaf
-        guard node.isAncestor(of: leaf), tree[leaf] != nil else {
+        guard node.isAncestor(of: leaf), !tree.isBlank(NodeIndex(leaf)) else {
           throw .tree(.invalidUnmergedLeaf(leaf))
         }
-        for between in tree.size.directPath(of: leaf) {
-          if between == node { break }
-          guard tree.parent(between)?.unmergedLeaves.contains(leaf) ?? true else {
+        var between = NodeIndex(leaf)
+        while let above = tree.size.parent(of: between), above != node {
+          guard tree.parent(above)?.unmergedLeaves.containsAscending(leaf) ?? true else {
             throw .tree(.invalidUnmergedLeaf(leaf))
           }
+          between = above
         }
       }
     }
@@ -75,13 +81,14 @@ enum TreeValidation {
   private static func vouches(
     below child: NodeIndex, for parent: ParentNode, sibling: NodeIndex, _ tree: inout RatchetTree
   ) -> Bool {
-    let unmerged = Set(parent.unmergedLeaves.filter { child.isAncestor(of: $0) }.map(NodeIndex.init))
-    var candidates = tree.resolution(child)
-    let resolved = candidates.count
-    candidates.removeAll { unmerged.contains($0) }
-    guard candidates.count == 1, resolved == unmerged.count + 1, let candidate = candidates.first else {
-      return false
-    }
+    let unmerged = parent.unmergedLeaves[parent.unmergedLeaves.places(below: child)]
+    let resolution = tree.resolution(child)
+    guard resolution.count == unmerged.count + 1,
+      let candidate = resolution.first(where: { $0.leaf.map { !unmerged.containsAscending($0) } ?? true })
+    else { return false }
+    // The others are unmerged leaves: as many as there are, and each once.
+    let added = resolution.count { $0.leaf.map(unmerged.containsAscending) ?? false }
+    guard added == unmerged.count else { return false }
     let carried: [UInt8]
     if let leaf = candidate.leaf {
       guard case .commit(let hash)? = tree[leaf]?.source else { return false }

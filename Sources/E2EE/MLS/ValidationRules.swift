@@ -42,6 +42,8 @@ extension LeafNodeError {
     case .signatureKeyInUse: "V117"
     case .encryptionKeyInUse: "V118"
     case .encryptionKeyNotChanged: "V119"
+    case .successorRefused: "V120"
+    case .lifetimeTooLong: "V121"
     }
   }
 }
@@ -110,6 +112,8 @@ extension ProposalError {
     case .notAllowedInExternalCommit: "V418"
     case .referenceInExternalCommit: "V419"
     case .tooManyPending: "V420"
+    case .typeNotSupported: "V421"
+    case .externalSenderRefused: "V422"
     }
   }
 }
@@ -134,6 +138,7 @@ extension MessageError {
     case .generationsExhausted: "V514"
     case .wrongSenderType: "V515"
     case .notAGroupMessage: "V516"
+    case .notSentHere: "V517"
     }
   }
 }
@@ -146,6 +151,7 @@ extension CommitError {
     case .invalidConfirmationTag: "V602"
     case .ownCommitNotPending: "V603"
     case .epochDidNotChange: "V604"
+    case .epochsExhausted: "V605"
     }
   }
 }
@@ -167,6 +173,14 @@ extension WelcomeError {
     case .unknownPreSharedKey: "V711"
     case .duplicateExtension: "V712"
     case .externalPubMissing: "V713"
+    case .severalContinuations: "V714"
+    case .continuationNotInFirstEpoch: "V715"
+    case .continuesWithoutReInit: "V716"
+    case .wrongReInitParameters: "V717"
+    case .wrongMembers: "V718"
+    case .wrongBranchParameters: "V719"
+    case .membersForgotten: "V720"
+    case .continuationMissing: "V721"
     }
   }
 }

@@ -6,12 +6,16 @@ public enum Credential: Hashable, MLSCodable {
   case basic(identity: [UInt8])
   /// A certificate chain, DER, the leaf's certificate first.
   case x509(certificates: [[UInt8]])
+  /// A credential of another type, whose body is taken to be one `opaque<V>`: RFC 9420 §5.3 gives a credential no
+  /// length of its own, and the two types that it defines begin with one.
+  case other(CredentialType, data: [UInt8])
 
   /// The registry value.
   public var type: CredentialType {
     switch self {
     case .basic: .basic
     case .x509: .x509
+    case .other(let type, _): type
     }
   }
 
@@ -20,7 +24,9 @@ public enum Credential: Hashable, MLSCodable {
     switch try CredentialType(from: &reader) {
     case .basic: self = .basic(identity: try reader.opaque())
     case .x509: self = .x509(certificates: try reader.vector(of: OpaqueValue.self).map(\.bytes))
-    case let other: throw .invalid(field: "credential_type", value: UInt64(other.rawValue))
+    case let other:
+      guard other.rawValue != 0 else { throw .invalid(field: "credential_type", value: 0) }
+      self = .other(other, data: try reader.opaque())
     }
   }
 
@@ -30,6 +36,7 @@ public enum Credential: Hashable, MLSCodable {
     switch self {
     case .basic(let identity): writer.opaque(identity)
     case .x509(let certificates): writer.vector(certificates.map(OpaqueValue.init))
+    case .other(_, let data): writer.opaque(data)
     }
   }
 }

@@ -55,6 +55,9 @@ public enum Proposal: Hashable, MLSCodable {
   case externalInit(kemOutput: [UInt8])
   /// Replaces all of the group's extensions.
   case groupContextExtensions([Extension])
+  /// A proposal of another type, whose body is taken to be one `opaque<V>`. RFC 9420 §12.1 gives a proposal no length
+  /// of its own, so what a type's body looks like must be known; types of applications use this form.
+  case application(type: ProposalType, data: [UInt8])
 
   /// The registry value.
   public var type: ProposalType {
@@ -66,6 +69,7 @@ public enum Proposal: Hashable, MLSCodable {
     case .reInit: .reInit
     case .externalInit: .externalInit
     case .groupContextExtensions: .groupContextExtensions
+    case .application(let type, _): type
     }
   }
 
@@ -80,7 +84,9 @@ public enum Proposal: Hashable, MLSCodable {
     case .externalInit: self = .externalInit(kemOutput: try reader.opaque())
     case .groupContextExtensions:
       self = .groupContextExtensions(try reader.vector(of: Extension.self))
-    case let other: throw .invalid(field: "proposal_type", value: UInt64(other.rawValue))
+    case let other:
+      guard other.rawValue != 0 else { throw .invalid(field: "proposal_type", value: 0) }
+      self = .application(type: other, data: try reader.opaque())
     }
   }
 
@@ -99,6 +105,7 @@ public enum Proposal: Hashable, MLSCodable {
     case .reInit(let parameters): parameters.encode(into: &writer)
     case .externalInit(let kemOutput): writer.opaque(kemOutput)
     case .groupContextExtensions(let extensions): writer.vector(extensions)
+    case .application(_, let data): writer.opaque(data)
     }
   }
 }

@@ -78,8 +78,9 @@ public struct RatchetTreeExtension: Hashable, MLSCodable {
 
   /// Appends its wire form.
   public func encode(into writer: inout ByteWriter) {
-    var body = ByteWriter(capacity: nodes.count * 128)
-    for node in nodes { body.optional(node) }
-    writer.opaque(body.bytes)
+    writer.bytes.reserveCapacity(writer.bytes.count + nodes.count * 128)
+    writer.nested { writer in
+      for node in nodes { writer.optional(node) }
+    }
   }
 }

@@ -80,9 +80,25 @@ extension ByteWriter {
 
   /// `T items<V>`.
   package mutating func vector<T: MLSCodable>(_ items: [T]) {
-    var body = ByteWriter()
-    for item in items { item.encode(into: &body) }
-    opaque(body.bytes)
+    nested { writer in
+      for item in items { item.encode(into: &writer) }
+    }
+  }
+
+  /// What `body` writes, as a vector: its length, known only then, is put before it.
+  package mutating func nested(_ body: (inout ByteWriter) -> Void) {
+    // Most vectors are shorter than 64 bytes, and their length takes one.
+    let start = bytes.count
+    uint8(0)
+    body(&self)
+    let length = bytes.count - start - 1
+    if length < 1 << 6 {
+      bytes[start] = UInt8(length)
+    } else {
+      var header = ByteWriter(capacity: 4)
+      header.vectorLength(length)
+      bytes.replaceSubrange(start...start, with: header.bytes)
+    }
   }
 
   /// `optional<T>`.

@@ -36,15 +36,7 @@ extension InteropSession {
 
   func exportSecret(_ parameters: Parameters) throws -> [String: JSON] {
     let member = try group(parameters)
-    let label: String
-    if parameters.has("label_hex") {
-      guard let text = String(validating: try parameters.bytes("label_hex"), as: UTF8.self) else {
-        throw InteropError("notSupported", "label_hex is not UTF-8")
-      }
-      label = text
-    } else {
-      label = try parameters.text("label")
-    }
+    let label = try parameters.optionalBytes("label_hex") ?? Array(try parameters.text("label").utf8)
     let secret = try member.group.exportSecret(
       label: label, context: try parameters.optionalBytes("context") ?? [],
       length: Int(try parameters.integer("length", in: 0...65_535)))
@@ -56,7 +48,9 @@ extension InteropSession {
   private func finish(
     _ bundle: CommitBundle, _ member: InteropGroup, _ parameters: Parameters
   ) throws -> [String: JSON] {
-    if try parameters.flag("merge", default: true) { try member.group.mergePendingCommit(at: now) }
+    if try parameters.flag("merge", default: true) {
+      try member.update { group throws(MLSError) in try group.mergePendingCommit(at: now) }
+    }
     var result: [String: JSON] = ["commit": .hex(bundle.commit.encoded()), "context": member.context]
     if let welcome = bundle.welcome { result["welcome"] = .hex(welcome.encoded()) }
     if let tree = bundle.ratchetTree { result["ratchet_tree"] = .hex(tree.encoded()) }
@@ -65,22 +59,29 @@ extension InteropSession {
 
   func add(_ parameters: Parameters) throws -> [String: JSON] {
     let member = try group(parameters)
-    let bundle = try member.group.add(
-      try parameters.keyPackages(), path: try parameters.flag("force_path", default: true), at: now,
-      using: &random)
+    let keyPackages = try parameters.keyPackages()
+    let path = try parameters.flag("force_path", default: true)
+    let bundle = try member.update { group throws(MLSError) in
+      try group.add(keyPackages, path: path, at: now, using: &random)
+    }
     return try finish(bundle, member, parameters)
   }
 
   func remove(_ parameters: Parameters) throws -> [String: JSON] {
     let member = try group(parameters)
-    let bundle = try member.group.remove(
-      try leaves(parameters, in: member), at: now, using: &random)
+    let leaves = try leaves(parameters, in: member)
+    let bundle = try member.update { group throws(MLSError) in
+      try group.remove(leaves, at: now, using: &random)
+    }
     return try finish(bundle, member, parameters)
   }
 
   func update(_ parameters: Parameters) throws -> [String: JSON] {
     let member = try group(parameters)
-    return try finish(try member.group.commit(at: now, using: &random), member, parameters)
+    let bundle = try member.update { group throws(MLSError) in
+      try group.commit(at: now, using: &random)
+    }
+    return try finish(bundle, member, parameters)
   }
 
   func commit(_ parameters: Parameters) throws -> [String: JSON] {
@@ -94,19 +95,22 @@ extension InteropSession {
       }
     }
     let force = try parameters.flag("force_path", default: true)
-    let bundle = try member.group.commit(list, path: force, at: now, using: &random)
+    let proposals = list
+    let bundle = try member.update { group throws(MLSError) in
+      try group.commit(proposals, path: force, at: now, using: &random)
+    }
     return try finish(bundle, member, parameters)
   }
 
   func merge(_ parameters: Parameters) throws -> [String: JSON] {
     let member = try group(parameters)
-    try member.group.mergePendingCommit(at: now)
+    try member.update { group throws(MLSError) in try group.mergePendingCommit(at: now) }
     return ["context": member.context]
   }
 
   func clearPending(_ parameters: Parameters) throws -> [String: JSON] {
     let member = try group(parameters)
-    member.group.clearPendingCommit()
+    try member.update { group throws(MLSError) in group.clearPendingCommit() }
     return ["context": member.context]
   }
 
@@ -120,7 +124,8 @@ extension InteropSession {
     let member = try group(parameters)
     var messages: [MLSMessage] = []
     for keyPackage in try parameters.keyPackages() {
-      messages.append(try member.group.proposeAdd(keyPackage, using: &random))
+      messages.append(
+        try member.update { group throws(MLSError) in try group.proposeAdd(keyPackage, using: &random) })
     }
     return proposals(messages, member)
   }
@@ -129,13 +134,17 @@ extension InteropSession {
     let member = try group(parameters)
     var messages: [MLSMessage] = []
     for leaf in try leaves(parameters, in: member) {
-      messages.append(try member.group.proposeRemove(leaf, using: &random))
+      messages.append(
+        try member.update { group throws(MLSError) in try group.proposeRemove(leaf, using: &random) })
     }
     return proposals(messages, member)
   }
 
   func proposeUpdate(_ parameters: Parameters) throws -> [String: JSON] {
     let member = try group(parameters)
-    return proposals([try member.group.proposeUpdate(using: &random)], member)
+    let message = try member.update { group throws(MLSError) in
+      try group.proposeUpdate(using: &random)
+    }
+    return proposals([message], member)
   }
 }

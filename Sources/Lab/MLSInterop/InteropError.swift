@@ -14,6 +14,11 @@ struct InteropError: Error, Hashable {
     self.message = message
   }
 
+  init(_ error: MLSStorageError) {
+    let text = String(describing: error)
+    self.init(String(text.prefix { $0 != "(" }), text)
+  }
+
   init(_ error: MLSError) {
     let inner: Any =
       switch error {

@@ -1,4 +1,3 @@
-import PalbeCrypto
 import PalbeMLS
 import PalbeMLSMessages
 import PalbeUnits
@@ -14,12 +13,16 @@ public final class InteropSession {
   var clients: [String: InteropClient] = [:]
   var groups: [String: InteropGroup] = [:]
   var random: RandomSource
+  /// Everything is stored as it changes.
+  let files: SessionFiles
   private let clock: () -> UInt64
 
-  /// A session without clients. `clock` gives Unix seconds.
-  public init(random: RandomSource, clock: @escaping () -> UInt64) {
+  /// A session without clients. `clock` gives Unix seconds; `storage` is a file that outlives the session, nil for one
+  /// that goes with it.
+  public init(random: RandomSource, storage: String? = nil, clock: @escaping () -> UInt64) {
     self.random = random
     self.clock = clock
+    files = SessionFiles(path: storage, random: random)
   }
 
   var now: UInt64 { clock() }
@@ -39,7 +42,7 @@ public final class InteropSession {
     "clear_pending": InteropSession.clearPending, "propose_add": InteropSession.proposeAdd,
     "propose_remove": InteropSession.proposeRemove, "propose_update": InteropSession.proposeUpdate,
     "process": InteropSession.process, "encrypt": InteropSession.encrypt,
-    "decrypt": InteropSession.decrypt,
+    "decrypt": InteropSession.decrypt, "save": InteropSession.save, "load": InteropSession.load,
   ]
 
   /// The answer to one line.
@@ -50,9 +53,6 @@ public final class InteropSession {
     let id = request["id"] ?? .null
     do {
       guard let name = request["method"]?.text else { throw InteropError("badRequest", "no method") }
-      if name == "save" || name == "load" {
-        throw InteropError("notSupported", "the engine has no storage yet")
-      }
       guard let method = methods[name] else {
         throw InteropError("unknownMethod", "unknown method: \(name)")
       }
@@ -62,6 +62,12 @@ public final class InteropSession {
     } catch let error as InteropError {
       return refusal(id, error)
     } catch let error as MLSError {
+      return refusal(id, InteropError(error))
+    } catch let error as MLSStorageError {
+      return refusal(id, InteropError(error))
+    } catch StoredGroupError.mls(let error) {
+      return refusal(id, InteropError(error))
+    } catch StoredGroupError.storage(let error) {
       return refusal(id, InteropError(error))
     } catch {
       return refusal(id, InteropError("internal", String(describing: error)))
@@ -80,8 +86,10 @@ public final class InteropSession {
 
   func client(_ parameters: Parameters) throws -> InteropClient {
     let name = try parameters.text("client")
-    guard let client = clients[name] else { throw InteropError("unknownName", "no client: \(name)") }
-    return client
+    if let client = clients[name] { return client }
+    // One of an earlier run.
+    guard files.outlivesSession else { throw InteropError("unknownName", "no client: \(name)") }
+    return try storedClient(name)
   }
 
   func group(_ parameters: Parameters) throws -> InteropGroup {
@@ -128,31 +136,55 @@ public final class InteropSession {
 
 /// A client and what it keeps for its groups.
 final class InteropClient {
+  let name: String
   let client: MLSClient
+  let storage: SQLiteMLSStorage
   var keyPackages: [KeyPackageBundle] = []
   var preSharedKeys: [[UInt8]: PreSharedKey] = [:]
 
-  init(_ client: MLSClient) { self.client = client }
+  init(_ name: String, _ client: MLSClient, _ storage: SQLiteMLSStorage) {
+    self.name = name
+    self.client = client
+    self.storage = storage
+  }
 }
 
 /// A group and the client in it. A class, because a group cannot be copied.
 final class InteropGroup {
   let client: InteropClient
-  var group: MLSGroup
-  /// Hashes of messages that were processed, the youngest last.
-  private var seen: [[UInt8]] = []
+  private var stored: StoredGroup
 
-  init(_ client: InteropClient, _ group: consuming MLSGroup) {
+  init(_ client: InteropClient, _ stored: consuming StoredGroup) {
     self.client = client
-    self.group = group
+    self.stored = stored
   }
 
-  func hasSeen(_ message: [UInt8]) -> Bool { seen.contains(SHA256.hash(message)) }
+  /// The group, to read.
+  var group: MLSGroup { _read { yield stored.group } }
 
-  func remember(_ message: [UInt8]) {
-    seen.append(SHA256.hash(message))
-    if seen.count > 1_024 { seen.removeFirst() }
+  /// Runs an operation and stores what it did; nothing happened when it throws.
+  @discardableResult
+  func update<Result>(
+    _ body: (inout MLSGroup) throws(MLSError) -> Result
+  ) throws(StoredGroupError) -> Result {
+    try stored.update(body)
   }
+
+  /// Processes a message. The data of an application message is stored together with the end of its key: whatever
+  /// happens to the answer, it is not lost.
+  func process(_ bytes: [UInt8], at now: UInt64) throws(StoredGroupError) -> ProcessedMessage {
+    let key = lastMessage
+    return try stored.update(
+      { group throws(MLSError) in try group.process(bytes, at: now) },
+      also: { result, transaction throws(MLSStorageError) in
+        if case .application(let message) = result {
+          transaction.write(MLSRecord(copying: message.data.span), key)
+        }
+      })
+  }
+
+  /// The application message that was read last.
+  var lastMessage: MLSRecordKey { .application(Array("last".utf8), in: stored.group.groupID) }
 
   /// What every answer about a group carries.
   var context: JSON {

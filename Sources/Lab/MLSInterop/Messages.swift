@@ -6,23 +6,25 @@ import PalbeUnits
 extension InteropSession {
   func encrypt(_ parameters: Parameters) throws -> [String: JSON] {
     let member = try group(parameters)
-    let message = try member.group.encrypt(
-      try parameters.bytes("plaintext"), authenticatedData: try parameters.optionalBytes("aad") ?? [],
-      using: &random)
+    let plaintext = try parameters.bytes("plaintext")
+    let data = try parameters.optionalBytes("aad") ?? []
+    let message = try member.update { group throws(MLSError) in
+      try group.encrypt(plaintext, authenticatedData: data, using: &random)
+    }
     return ["message": .hex(message.encoded()), "context": member.context]
   }
 
   func decrypt(_ parameters: Parameters) throws -> [String: JSON] {
     let member = try group(parameters)
-    let bytes = try parameters.bytes("message")
     let message = try parameters.message("message")
     guard case .privateMessage(let content) = message, content.contentType == .application else {
       throw InteropError("badParameter", "message is no application message")
     }
-    guard case .application(let data) = try member.group.process(message, at: now) else {
+    let processed = try member.process(message.encoded(), at: now)
+    if case .duplicate = processed { throw InteropError("duplicate", "the message was read before") }
+    guard case .application(let data) = processed else {
       throw InteropError("own", "the message is our own")
     }
-    member.remember(bytes)
     return [
       "plaintext": .hex(data.data), "sender": .integer(Int64(data.sender.value)),
       "aad": .hex(data.authenticatedData), "context": member.context,
@@ -32,14 +34,7 @@ extension InteropSession {
   func process(_ parameters: Parameters) throws -> [String: JSON] {
     let member = try group(parameters)
     let bytes = try parameters.bytes("message")
-    let processed: ProcessedMessage
-    do throws(MLSError) {
-      processed = try member.group.process(bytes, at: now)
-    } catch {
-      guard member.hasSeen(bytes) else { throw error }
-      return ["kind": .string("duplicate"), "sender": .null, "context": member.context]
-    }
-    member.remember(bytes)
+    let processed = try member.process(bytes, at: now)
     var result = Self.describe(processed)
     result["context"] = member.context
     return result
@@ -61,6 +56,7 @@ extension InteropSession {
     case .ownCommit(let effect): return describe(effect, kind: "own", isRemoved: false)
     case .removed(let effect): return describe(effect, kind: "commit", isRemoved: true)
     case .own: return ["kind": .string("own"), "sender": .null]
+    case .duplicate: return ["kind": .string("duplicate"), "sender": .null]
     }
   }
 

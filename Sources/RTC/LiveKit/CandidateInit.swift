@@ -1,3 +1,5 @@
+import PalbeWire
+
 extension LiveKit {
   /// The JSON in `TrickleRequest.candidateInit`, as browsers define it (RTCIceCandidateInit).
   public struct CandidateInit: Equatable, Sendable {
@@ -22,41 +24,42 @@ extension LiveKit {
     public init(json: String) throws(JSONError) {
       self.init(candidate: "", sdpMid: nil, sdpMLineIndex: nil)
       var hasCandidate = false
-      var scanner = try JSONScanner(json, limit: 4_096)
-      try scanner.object { key, scanner throws(JSONError) in
+      var reader = try JSONReader(json, limit: 4_096)
+      try reader.enterObject()
+      while let key = try reader.nextKey() {
         switch key {
         case "candidate":
-          candidate = try scanner.string()
+          candidate = try reader.string()
           hasCandidate = true
-        case "sdpMid": sdpMid = try scanner.isNull() ? nil : scanner.string()
-        case "sdpMLineIndex": sdpMLineIndex = try scanner.isNull() ? nil : scanner.uint16()
-        case "usernameFragment": usernameFragment = try scanner.isNull() ? nil : scanner.string()
-        default: try scanner.skipValue()
+        case "sdpMid": sdpMid = try reader.isNull() ? nil : reader.string()
+        case "sdpMLineIndex": sdpMLineIndex = try reader.isNull() ? nil : reader.integer()
+        case "usernameFragment": usernameFragment = try reader.isNull() ? nil : reader.string()
+        default: try reader.skipValue()
         }
       }
-      try scanner.finish()
+      try reader.finish()
       guard hasCandidate else { throw .missing }
     }
 
     /// The object, always with the first three members.
     public var json: String {
-      var text = "{\"candidate\":" + JSONScanner.quote(candidate)
-      text += ",\"sdpMid\":" + (sdpMid.map(JSONScanner.quote) ?? "null")
-      text += ",\"sdpMLineIndex\":" + (sdpMLineIndex.map { String($0) } ?? "null")
-      if let usernameFragment { text += ",\"usernameFragment\":" + JSONScanner.quote(usernameFragment) }
-      return text + "}"
+      var writer = JSONWriter()
+      writer.beginObject()
+      writer.key("candidate")
+      writer.string(candidate)
+      writer.key("sdpMid")
+      if let sdpMid { writer.string(sdpMid) } else { writer.null() }
+      writer.key("sdpMLineIndex")
+      if let sdpMLineIndex { writer.integer(sdpMLineIndex) } else { writer.null() }
+      if let usernameFragment {
+        writer.key("usernameFragment")
+        writer.string(usernameFragment)
+      }
+      writer.endObject()
+      return writer.text
     }
   }
 
   /// Why a text is not the JSON it should be.
-  public enum JSONError: Error, Equatable, Sendable {
-    /// Longer than the limit, in bytes.
-    case tooLong(limit: Int)
-    /// Not JSON (RFC 8259), or not the type of value that belongs there, at this byte.
-    case unexpected(at: Int)
-    /// Values nested deeper than the limit.
-    case tooDeep(limit: Int)
-    /// A member that must be there is not.
-    case missing
-  }
+  public typealias JSONError = PalbeWire.JSONError
 }

@@ -1,8 +1,9 @@
-/// LiveKit's client protocol: the messages of its signal link and of its data channels.
+/// LiveKit's protocol: the messages of its signal link, of its data channels, of the RoomService and of webhooks.
 ///
-/// The messages stand in `Messages/`, one file for a group of them, each field once. Their numbers are those
-/// of the descriptors in PyPI `livekit-protocol` 1.1.29, and the golden files of the tests were written with
-/// them.
+/// The messages stand in `Messages/`, one file for a group of them, each field once, for protobuf and for JSON.
+/// Their numbers and names are those of the descriptors in PyPI `livekit-protocol` 1.1.29, and the golden files
+/// of the tests were written with it. `RoomService/` has the calls, their limits and Twirp's bodies and errors;
+/// `Webhooks/` what a webhook posts.
 public enum LiveKit {
   /// The version a server announces: from 18 on, clients open their data channels out of band under fixed
   /// ids.

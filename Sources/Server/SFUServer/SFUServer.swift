@@ -149,7 +149,7 @@ private struct Workers {
       settings.serverVersion = Release.version
       let seed = WorkerSeed(
         index: index, socket: socket, poller: try Poller(), inbox: inbox, configuration: settings,
-        identity: identity, auditFile: audit, log: log)
+        identity: identity, auditFile: audit, log: log, minter: TokenMinter(keys: configuration.keys))
       let thread = try WorkerThread(name: "sfu-worker-\(index)", moving: seed) { seed in
         do throws(SystemError) {
           var worker = try MediaWorker(seed)

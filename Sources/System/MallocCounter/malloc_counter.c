@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "palbe_malloc_counter.h"
 
+#include <malloc.h>
 #include <stddef.h>
 
 extern void *__libc_malloc(size_t size);
@@ -19,6 +20,8 @@ extern void *__libc_memalign(size_t alignment, size_t size);
 static __thread uint64_t allocations __attribute__((tls_model("initial-exec")));
 
 uint64_t palbe_malloc_count(void) { return allocations; }
+
+void palbe_malloc_release(void) { malloc_trim(0); }
 
 #ifndef PALBE_UNDER_SANITIZER
 

@@ -8,8 +8,12 @@ import PalbeWire
 func join(_ arguments: ParsedArguments, _ signals: SignalWatch) async throws -> Int32 {
   let url = try arguments.required("--url")
   let token = try arguments.required("--token")
-  let key = try callKey(arguments)
-  var options = JoinOptions(url: url, token: token, key: key)
+  var options = JoinOptions(url: url, token: token, key: nil)
+  switch try encryption(arguments) {
+  case .none: break
+  case .sframe(let key): options.key = key
+  case .liveKit(let passphrase): options.liveKit = passphrase
+  }
   options.audioPath = arguments.string("--audio")
   options.videoPath = arguments.string("--video")
   options.listens = arguments.has("--listen")
@@ -21,16 +25,48 @@ func join(_ arguments: ParsedArguments, _ signals: SignalWatch) async throws -> 
   return await Join.run(options, signals: signals)
 }
 
-private func callKey(_ arguments: ParsedArguments) throws(ArgumentError) -> [UInt8]? {
-  guard let text = arguments.string("--key") else {
-    guard arguments.has("--no-e2ee") else {
-      throw ArgumentError("say how the call is protected: '--key HEX' or '--no-e2ee'")
-    }
-    return nil
-  }
-  guard !arguments.has("--no-e2ee") else {
+private enum JoinEncryption {
+  case none
+  case sframe([UInt8])
+  case liveKit(LiveKitPassphrase)
+}
+
+/// `--key` alone means SFrame and `--no-e2ee` none; `--e2ee` says it in full.
+private func encryption(_ arguments: ParsedArguments) throws(ArgumentError) -> JoinEncryption {
+  if arguments.has("--key"), arguments.has("--no-e2ee") {
     throw ArgumentError("'--key' and '--no-e2ee' exclude each other")
   }
+  let mode =
+    arguments.string("--e2ee")
+    ?? (arguments.has("--key") ? "sframe" : arguments.has("--no-e2ee") ? "none" : nil)
+  guard let mode else {
+    throw ArgumentError("say how the call is protected: '--key HEX', '--e2ee livekit' or '--no-e2ee'")
+  }
+  let others = ["--key", "--no-e2ee", "--passphrase-file", "--kdf"]
+  func refuse(except allowed: String...) throws(ArgumentError) {
+    if let other = others.first(where: { arguments.has($0) && !allowed.contains($0) }) {
+      throw ArgumentError("'--e2ee \(mode)' and '\(other)' exclude each other")
+    }
+  }
+  switch mode {
+  case "none":
+    try refuse(except: "--no-e2ee")
+    return .none
+  case "sframe":
+    try refuse(except: "--key")
+    return .sframe(try callKey(try arguments.required("--key")))
+  case "livekit":
+    try refuse(except: "--passphrase-file", "--kdf")
+    guard let derivation = LiveKitPassphrase.Derivation(rawValue: arguments.string("--kdf") ?? "pbkdf2")
+    else {
+      throw ArgumentError("'--kdf' is neither 'pbkdf2' nor 'hkdf'")
+    }
+    return .liveKit(LiveKitPassphrase(path: arguments.string("--passphrase-file"), derivation: derivation))
+  default: throw ArgumentError("'--e2ee' is none of 'sframe', 'livekit' and 'none'")
+  }
+}
+
+private func callKey(_ text: String) throws(ArgumentError) -> [UInt8] {
   guard let key = Hex.decode(text) else { throw ArgumentError("'--key' is not hexadecimal") }
   guard key.count == 32 else {
     throw ArgumentError("'--key' has \(key.count) bytes; a call key has 32 (64 hexadecimal digits)")

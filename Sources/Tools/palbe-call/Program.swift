@@ -21,6 +21,14 @@ let program = Program(
         .value("--url", "WS", "the SFU's address: ws://… or wss://…"),
         .value("--token", "JWT", "the access token; it names the room and who joins"),
         .value("--key", "HEX", "the call's key, 64 hexadecimal digits: end-to-end encryption"),
+        .value(
+          "--e2ee", "MODE",
+          "sframe (needs --key), livekit (LiveKit's clients take part; needs a passphrase) or none"),
+        .value(
+          "--passphrase-file", "FILE",
+          "holds the passphrase of --e2ee livekit (default: the variable PALBE_PASSPHRASE)"),
+        .value(
+          "--kdf", "KDF", "how --e2ee livekit makes a key of it: pbkdf2 (what clients do by default) or hkdf"),
         .flag("--no-e2ee", "no end-to-end encryption: the SFU can read the media"),
         .value("--audio", "FILE", "a WAV file to send, in a loop (default: a voice-like test signal)"),
         .value("--video", "FILE", "a Y4M file to send, in a loop (default: a moving test card)"),
@@ -30,6 +38,7 @@ let program = Program(
       ],
       examples: [
         "palbe-call join --url ws://127.0.0.1:7880 --token $(palbe-call token --room r --identity ada) --no-e2ee",
+        "palbe-call join --url wss://sfu.example --token JWT --e2ee livekit --passphrase-file secret.txt",
         "palbe-call join --url wss://sfu.example --token JWT --key HEX --audio talk.wav --video talk.y4m --record out",
       ]),
     Command(

@@ -56,4 +56,62 @@ extension FuzzTarget {
       preconditionFailure("\(error)")
     }
   }
+
+  /// Arbitrary frames in LiveKit's format, and a genuine frame with arbitrary changes: only the genuine one opens. And
+  /// arbitrary frames round-trip.
+  ///
+  /// Input: one byte that picks the codec, then the frame, or what is XORed into the genuine one.
+  static let liveKitFrame = FuzzTarget(name: "livekit-frame") { bytes in
+    guard let pick = bytes.first else { return }
+    let codec = LiveKitFrameCodec.allCases[Int(pick) % LiveKitFrameCodec.allCases.count]
+    let payload = Array(bytes.dropFirst())
+    do {
+      let now = Instant(nanoseconds: 1)
+      var configuration = LiveKitKeyRing.Configuration()
+      configuration.ratchetWindow = Int(pick >> 4 & 3)
+      var ada = LiveKitKeyRing(
+        localIdentity: "ada", ledger: CallKeyLedger(), random: RandomSource(seed: 1),
+        configuration: configuration)
+      var bob = LiveKitKeyRing(
+        localIdentity: "bob", ledger: CallKeyLedger(), random: RandomSource(seed: 2),
+        configuration: configuration)
+      let secret = [UInt8](repeating: 1, count: 16)
+      try ada.setKey(try LiveKitKey(secret.span, derivation: .hkdf), index: 0)
+      try bob.setKey(try LiveKitKey(secret.span, derivation: .hkdf), index: 0)
+      let track = try ada.makeSender(codec: codec, ssrc: 0x0100)
+      let receiver = try bob.makeReceiver(identity: "ada", codec: codec)
+
+      var arbitrary = payload
+      let count = arbitrary.count
+      var span = arbitrary.mutableSpan
+      if case .opened = bob.open(receiver, in: &span, frame: 0..<count, at: now) {
+        precondition(payload.isEmpty, "a made-up frame opens")
+      }
+
+      let tail = [UInt8](repeating: 0, count: LiveKitKeyRing.tailroom(forFrameOf: count, codec: codec))
+      var buffer = payload + tail
+      var bufferSpan = buffer.mutableSpan
+      let sealed = try ada.seal(track, in: &bufferSpan, frame: 0..<count, timestamp: 0)
+      let genuine = Array(buffer[sealed])
+      // One changed byte: where the input says, and how.
+      if let last = payload.last, let first = payload.first, first != 0 {
+        var changed = genuine
+        changed[Int(last) % changed.count] ^= first
+        var changedSpan = changed.mutableSpan
+        if case .opened(let range) = bob.open(receiver, in: &changedSpan, frame: 0..<genuine.count, at: now) {
+          // A byte of an escape that changes nothing, or nothing but where escapes are.
+          precondition(Array(changed[range]) == payload, "a changed frame opens as another one")
+          return
+        }
+      }
+      var copy = genuine
+      let size = copy.count
+      var copySpan = copy.mutableSpan
+      guard case .opened(let range) = bob.open(receiver, in: &copySpan, frame: 0..<size, at: now),
+        Array(copy[range]) == payload
+      else { preconditionFailure("the genuine frame does not open") }
+    } catch {
+      preconditionFailure("\(error)")
+    }
+  }
 }

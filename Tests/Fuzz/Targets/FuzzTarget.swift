@@ -10,3 +10,8 @@ public struct FuzzTarget: Sendable {
     self.run = run
   }
 }
+
+/// Ends the run with a message unless `condition` holds. Unlike `precondition` it says why in a release build too.
+func demand(_ condition: Bool, _ message: String) {
+  if !condition { fatalError(message) }
+}

@@ -25,6 +25,42 @@ extension FuzzTarget {
     precondition(again == candidate, "does not round-trip")
   }
 
+  /// What parses must print and parse again to the same message, in both styles.
+  static let protobufJSON = FuzzTarget(name: "protobuf-json") { bytes in
+    checkJSON(LiveKit.SignalRequest.self, bytes)
+    checkJSON(LiveKit.JoinRequest.self, bytes)
+    checkJSON(LiveKit.SignalResponse.self, bytes)
+    checkJSON(LiveKit.DataPacket.self, bytes)
+    checkJSON(LiveKit.RoomConfiguration.self, bytes)
+    checkJSON(LiveKit.WebhookEvent.self, bytes)
+  }
+
+  /// A request in either encoding, to every call: refused, or within the limits.
+  static let roomServiceRequest = FuzzTarget(name: "room-service-request") { bytes in
+    for method in LiveKit.RoomServiceMethod.allCases {
+      for encoding in [LiveKit.TwirpEncoding.protobuf, .json] {
+        do throws(LiveKit.TwirpError) {
+          let request = try LiveKit.RoomServiceRequest(method, body: bytes, encoding: encoding)
+          precondition((request.room?.utf8.count ?? 0) <= 256, "a name beyond the limit")
+        } catch {
+          precondition(error.code.httpStatus >= 400, "no failure")
+          precondition((try? LiveKit.TwirpError(json: error.json)) == error, "does not round-trip")
+        }
+      }
+    }
+  }
+
+  private static func checkJSON<Message: ProtobufMessage>(_ type: Message.Type, _ bytes: [UInt8]) {
+    guard let message = try? Message(json: bytes) else { return }
+    let expected = message.serialized()
+    for style in [ProtobufJSONStyle.compact, .twirp] {
+      guard let again = try? Message(json: message.json(style)) else {
+        preconditionFailure("does not parse again")
+      }
+      precondition(again.serialized() == expected, "does not round-trip")
+    }
+  }
+
   private static func check<Message: ProtobufMessage>(_ type: Message.Type, _ bytes: [UInt8]) {
     guard let message = try? Message(serialized: bytes) else { return }
     // Bytes, because a number that is not a number equals nothing.

@@ -1,13 +1,21 @@
 import CPalbeMallocCounter
 import PalbeCallCore
+import PalbeFrameEncryption
 import PalbeUnits
 import Testing
 
 @Suite struct AllocationTests {
-  @Test("A frame is sealed, cut, protected and sent without an allocation")
-  func sending() throws {
-    let server = try ScriptedServer(encryption: .sframe)
-    try server.install(callKey)
+  @Test(
+    "A frame is sealed, cut, protected and sent without an allocation",
+    arguments: [CallEncryption.sframe, .liveKit(LiveKitKeyRing.Configuration())])
+  func sending(_ encryption: CallEncryption) throws {
+    let server = try ScriptedServer(encryption: encryption)
+    if encryption == .sframe {
+      try server.install(callKey)
+    } else {
+      let secret = callKey
+      try server.session.setLiveKitKey(try LiveKitKey(secret.span, derivation: .hkdf))
+    }
     try server.bringUp()
     let frame = [UInt8](repeating: 0x11, count: 6_000)
     let packet = [UInt8](repeating: 0x78, count: 80)

@@ -27,7 +27,7 @@ enum JoinRequestBuilder {
   ) -> LiveKit.AddTrackRequest {
     var request = LiveKit.AddTrackRequest()
     request.cid = sender.cid
-    request.encryption = configuration.encryption == .sframe ? .custom : .none
+    request.encryption = configuration.encryption.announced
     switch sender.track {
     case .microphone:
       request.name = "microphone"

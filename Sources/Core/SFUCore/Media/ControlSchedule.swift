@@ -10,26 +10,30 @@ extension Participant {
   /// Bytes of a compound at most, without protection.
   private static let compoundLimit = 1_100
 
-  /// The transport came up: reports begin, and pictures are asked for.
-  func startMedia(at now: Instant) {
+  /// A transport came up: reports begin, and pictures are asked for.
+  func startMedia(over transport: PeerTransport, at now: Instant) {
     nextReportAt = now + Self.reportInterval
     wake(at: nextReportAt)
-    for downTrack in downlink.downTracks { downTrack.track.wantKeyFrame(for: downTrack, at: now) }
+    nextQualityAt = now + .seconds(5)
+    if transport === downTransport {
+      for downTrack in downlink.downTracks { downTrack.track.wantKeyFrame(for: downTrack, at: now) }
+    }
     wake(at: now)
   }
 
-  /// Everything that time makes due. Says why when the participant must go.
-  func handleTimeout(at now: Instant) -> Departure? {
-    restartDeadline()
-    let configuration = context.configuration
-    let pingDeadline = lastSignalAt + configuration.pingTimeout
-    guard now < pingDeadline else { return .pingTimeout }
-    wake(at: pingDeadline)
-    guard !transport.ice.isExpired(at: now) else { return .consentExpired }
-    if let deadline = transport.ice.consentDeadline { wake(at: deadline) }
-    guard transport.isConnected else { return handleConnecting(at: now) }
+  /// Everything that time makes due. Says so when the participant must go or has lost a part of its session.
+  func handleTimeout(at now: Instant) -> Expiry? {
+    forgetDeadline()
+    if let expiry = checkLiveness(at: now) { return expiry }
+    renewToken(at: now)
+    if let departure = makeOffer(at: now) { return .departure(departure) }
+    if let departure = handleHandshakes(at: now) { return .departure(departure) }
+    guard isConnected || transport.isConnected else { return nil }
     askForMedia(at: now)
     sendFeedback(at: now)
+    endSpeechWindow(at: now)
+    for track in uplink.tracks { track.updateDynacast(at: now) }
+    updateQuality(at: now)
     if now >= nextReportAt {
       nextReportAt = now + Self.reportInterval
       sendReports(at: now)
@@ -39,13 +43,59 @@ extension Participant {
     return nil
   }
 
-  private func handleConnecting(at now: Instant) -> Departure? {
+  private func renewToken(at now: Instant) {
+    if now >= nextTokenAt, let connection {
+      nextTokenAt = now + context.configuration.tokenInterval
+      context.events.append(.refreshToken(connection, grant))
+    }
+    wake(at: nextTokenAt)
+  }
+
+  /// True while the client's checks arrive, which they do every few seconds.
+  func isHeard(at now: Instant) -> Bool {
+    guard let last = primaryTransport.ice.lastAuthenticatedCheck else { return false }
+    return now - last < context.configuration.silenceTimeout
+  }
+
+  private func checkLiveness(at now: Instant) -> Expiry? {
+    let ice = primaryTransport.ice
+    let isExpired = ice.isExpired(at: now)
+    if let resumeDeadline {
+      // Nobody to tell: who neither signals nor checks is gone, unless it was given time because of that.
+      let isGone = now >= resumeDeadline || !isExpired && !isHeard(at: now)
+      guard !isGone else { return .departure(isExpired ? .consentExpired : .connectionClosed) }
+      wake(at: resumeDeadline)
+      if !isExpired, let last = ice.lastAuthenticatedCheck {
+        wake(at: last + context.configuration.silenceTimeout)
+      }
+      return nil
+    }
+    let pingDeadline = lastSignalAt + context.configuration.pingTimeout
+    if now >= pingDeadline {
+      return isConnected && isHeard(at: now) ? .signaling : .departure(.pingTimeout)
+    }
+    wake(at: pingDeadline)
+    if !isExpired {
+      if let deadline = ice.consentDeadline { wake(at: deadline) }
+    } else if now < restartDeadline {
+      wake(at: restartDeadline)
+    } else {
+      return isConnected ? .consent : .departure(.consentExpired)
+    }
+    return nil
+  }
+
+  /// Transports that are not up yet.
+  private func handleHandshakes(at now: Instant) -> Departure? {
+    for transport in transports where !transport.isConnected {
+      if case .failed = transport.handleTimeout(at: now) { return .transportFailed }
+      if let deadline = transport.handshakeDeadline { wake(at: deadline) }
+    }
+    flushHandshake()
+    guard !isConnected else { return nil }
     let connectDeadline = joinedAt + context.configuration.connectTimeout
     guard now < connectDeadline else { return .connectTimeout }
     wake(at: connectDeadline)
-    if case .failed = transport.handleTimeout(at: now) { return .transportFailed }
-    flushHandshake()
-    if let deadline = transport.handshakeDeadline { wake(at: deadline) }
     return nil
   }
 
@@ -67,14 +117,14 @@ extension Participant {
       }
       if let deadline = stream.keyFrames.nextDeadline { wake(at: deadline) }
     }
-    sendControl(requests)
+    sendControl(requests, over: transport)
   }
 
   private func sendFeedback(at now: Instant) {
     guard uplink.ids.transportSequenceNumber != 0 else { return }
     let media = uplink.streams.keys.first ?? SSRC(0)
     while let compound = uplink.feedback.poll(at: now, sender: uplink.localSSRC, media: media) {
-      sendControl(compound: compound)
+      sendControl(compound: compound, over: transport)
     }
     if let deadline = uplink.feedback.nextDeadline { wake(at: deadline) }
   }
@@ -98,7 +148,7 @@ extension Participant {
     for start in stride(from: 0, to: blocks.count, by: 31) {
       let report = ReceiverReport(
         ssrc: uplink.localSSRC, blocks: Array(blocks[start..<min(start + 31, blocks.count)]))
-      sendControl([.receiverReport(report), description(of: [uplink.localSSRC], sid)])
+      sendControl([.receiverReport(report), description(of: [uplink.localSSRC], sid)], over: transport)
     }
     var compound: [RTCPPacket] = []
     var size = 0
@@ -108,12 +158,12 @@ extension Participant {
       compound.append(description(of: [downTrack.ssrc], downTrack.track.publisher.sid))
       size += 64
       if size > Self.compoundLimit {
-        sendControl(compound)
+        sendControl(compound, over: downTransport)
         compound = []
         size = 0
       }
     }
-    sendControl(compound)
+    sendControl(compound, over: downTransport)
   }
 
   private func description(of sources: [SSRC], _ name: String) -> RTCPPacket {

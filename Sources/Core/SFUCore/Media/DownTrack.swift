@@ -61,7 +61,7 @@ final class DownTrack {
   }
 
   /// Packets can go out.
-  var isReady: Bool { placement != nil && !isDisabled && !isEnded && subscriber.transport.isConnected }
+  var isReady: Bool { placement != nil && !isDisabled && !isEnded && subscriber.downTransport.isConnected }
 
   /// The source that goes through now.
   var source: SSRC? { rewriter.source }
@@ -162,7 +162,9 @@ final class DownTrack {
     if placement.answersNACKs, placement.repairPayloadType != nil {
       cache.store(fields.sequenceNumber, buffer.span.extracting(0..<layout.byteCount))
     }
-    guard let count = subscriber.transport.protectRTP(&buffer, count: layout.byteCount) else { return nil }
+    guard let count = subscriber.downTransport.protectRTP(&buffer, count: layout.byteCount) else {
+      return nil
+    }
     if placement.answersNACKs, placement.repairPayloadType == nil {
       cache.store(fields.sequenceNumber, buffer.span.extracting(0..<count))
     }
@@ -187,7 +189,7 @@ final class DownTrack {
       let wrapped = try RTX.wrap(
         &buffer, count: count, payloadType: payloadType, ssrc: repairSSRC, sequenceNumber: repairSequence)
       repairSequence = repairSequence + 1
-      return subscriber.transport.protectRTP(&buffer, count: wrapped)
+      return subscriber.downTransport.protectRTP(&buffer, count: wrapped)
     } catch { return nil }
   }
 

@@ -27,6 +27,10 @@ extension Participant {
     else { return }
     if let deadline = stream.nackDeadline { wake(at: deadline) }
     if packet.startsKeyFrame { stream.keyFrames.rest() }
+    if context.configuration.usesAudioLevels, let level = packet.extensions.audioLevel {
+      stream.track.speech.note(level)
+      if nextSpeechAt == .distantFuture { watchSpeech(from: now) }
+    }
     packet.accept(on: stream, sequence: sequence)
   }
 }

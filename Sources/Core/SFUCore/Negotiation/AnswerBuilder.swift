@@ -61,7 +61,7 @@ struct AnswerBuilder {
     var downTrack: DownTrack?
     if let codec {
       receives = direction.sends && publish(offered, mid: mid, kind: kind, codec)
-      downTrack = direction.receives ? fill(mid, kind: kind, codec) : nil
+      downTrack = direction.receives && participant.offers == nil ? fill(mid, kind: kind, codec) : nil
     }
     var section = offered.answer(
       direction: MediaDirection(sends: downTrack != nil, receives: receives),

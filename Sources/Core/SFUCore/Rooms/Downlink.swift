@@ -35,11 +35,16 @@ final class Downlink {
     downTrack.end()
   }
 
-  /// A new offer is looked at: everything that was asked for is answered by it.
-  func beginOffer(receivingMids mids: Set<String>) {
+  /// What the client was asked for did not reach it: its signaling broke.
+  func forgetRequests() {
     isOfferRequested = false
     requestedAudioSections = 0
     requestedVideoSections = 0
+  }
+
+  /// A new offer is looked at: everything that was asked for is answered by it.
+  func beginOffer(receivingMids mids: Set<String>) {
+    forgetRequests()
     freeAudioSections = 0
     freeVideoSections = 0
     for (mid, downTrack) in sections where !mids.contains(mid) {

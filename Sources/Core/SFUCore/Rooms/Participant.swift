@@ -7,14 +7,24 @@ import PalbeUnits
 final class Participant {
   let context: WorkerContext
   unowned let room: Room
-  let connection: ConnectionID
+  /// Its signaling; nil while it is lost and may be resumed.
+  private(set) var connection: ConnectionID?
+  /// When a session that lost its signaling or its transport ends, unless it is resumed before.
+  private(set) var resumeDeadline: Instant?
+  /// Until then a resumed client may restart ICE, even where its consent has expired.
+  private(set) var restartDeadline = Instant.zero
   let sid: String
-  let grant: AccessGrant
+  var grant: AccessGrant
   let client: LiveKit.ClientInfo
   /// Every track of the others is subscribed without being asked for.
   let subscribesAutomatically: Bool
   let joinedAt: Instant
+  /// What it sends comes over this one, and with one connection so does everything else.
   let transport: PeerTransport
+  /// What it receives goes over this one; the same unless the session has two connections.
+  let downTransport: PeerTransport
+  /// Our offers, where the session has two connections.
+  var offers: SubscriberOffers?
   let uplink: Uplink
   let downlink = Downlink()
   var negotiation: Negotiation
@@ -31,9 +41,14 @@ final class Participant {
   /// The earliest of this participant's timers.
   private(set) var deadline = Instant.distantFuture
   var nextReportAt = Instant.distantFuture
-  /// What leads to it in the directory.
-  var fragments: [String] = []
-  var addresses: [SocketAddress] = []
+  /// When the present window of speech ends; distant while no levels come.
+  var nextSpeechAt = Instant.distantFuture
+  /// When its token is renewed.
+  var nextTokenAt = Instant.distantFuture
+  var quality = QualityMeter()
+  var nextQualityAt = Instant.distantFuture
+  /// What others were told last: the loudest of its tracks.
+  var speechLevel: Float = 0
 
   init(
     _ details: JoinDetails, connection: ConnectionID, room: Room, context: WorkerContext, at now: Instant
@@ -48,6 +63,12 @@ final class Participant {
     lastSignalAt = now
     sid = LiveKit.Sid.participant(using: &context.random)
     transport = try PeerTransport(identity: context.identity, using: &context.random)
+    if details.usesTwoConnections {
+      downTransport = try PeerTransport(identity: context.identity, using: &context.random)
+      offers = SubscriberOffers(sessionID: context.random.next() >> 2)
+    } else {
+      downTransport = transport
+    }
     uplink = Uplink(context: context)
     negotiation = Negotiation(sessionID: context.random.next() >> 2)
     name = grant.name
@@ -65,15 +86,43 @@ final class Participant {
 
   var identity: String { grant.identity }
 
+  /// Its one transport, or both.
+  var transports: [PeerTransport] {
+    transport === downTransport ? [transport] : [transport, downTransport]
+  }
+
+  /// The transport that comes up first, and that the session lives with: a client of two connections may never publish.
+  var primaryTransport: PeerTransport { grant.canSubscribe ? downTransport : transport }
+
+  var isConnected: Bool { primaryTransport.isConnected }
+
   func send(_ message: LiveKit.SignalResponse.Message) {
-    guard !isClosed else { return }
+    guard !isClosed, let connection else { return }
     context.send(message, to: connection)
   }
 
   /// Already serialized, for what many get.
   func send(_ bytes: [UInt8]) {
-    guard !isClosed else { return }
+    guard !isClosed, let connection else { return }
     context.events.append(.send(connection, bytes))
+  }
+
+  /// Its signaling is gone. What is sent meanwhile is lost: a resumed session begins with a full snapshot.
+  func detach(until deadline: Instant) {
+    connection = nil
+    resumeDeadline = deadline
+    wake(at: deadline)
+  }
+
+  /// Its signaling is back.
+  func attach(_ new: ConnectionID, at now: Instant) {
+    connection = new
+    resumeDeadline = nil
+    restartDeadline = now + context.configuration.restartTimeout
+    wake(at: restartDeadline)
+    lastSignalAt = now
+    downlink.forgetRequests()
+    wake(at: now + context.configuration.pingTimeout)
   }
 
   /// Makes the timers run at `instant` at the latest.
@@ -82,12 +131,12 @@ final class Participant {
     context.wake(at: instant)
   }
 
-  func restartDeadline() { deadline = .distantFuture }
+  func forgetDeadline() { deadline = .distantFuture }
 
   /// Nothing is sent to it any more.
   func close(at now: Instant) {
     isClosed = true
-    transport.close(at: now)
+    for transport in transports { transport.close(at: now) }
     flushHandshake()
   }
 
@@ -102,18 +151,20 @@ final class Participant {
   }
 
   func flushHandshake() {
-    while let (bytes, destination) = transport.pollHandshake() {
-      context.datagrams.append(WaitingDatagram(destination: destination, bytes: bytes))
+    for transport in transports {
+      while let (bytes, destination) = transport.pollHandshake() {
+        context.datagrams.append(WaitingDatagram(destination: destination, bytes: bytes))
+      }
     }
   }
 
   /// Sends RTCP packets in one protected compound; nothing while the transport is not up.
-  func sendControl(_ packets: [RTCPPacket]) {
+  func sendControl(_ packets: [RTCPPacket], over transport: PeerTransport) {
     guard !packets.isEmpty else { return }
-    sendControl(compound: RTCPPacket.compound(packets))
+    sendControl(compound: RTCPPacket.compound(packets), over: transport)
   }
 
-  func sendControl(compound: [UInt8]) {
+  func sendControl(compound: [UInt8], over transport: PeerTransport) {
     guard let remote = transport.remote, let bytes = transport.protectRTCP(compound) else { return }
     context.datagrams.append(WaitingDatagram(destination: remote, bytes: bytes))
   }

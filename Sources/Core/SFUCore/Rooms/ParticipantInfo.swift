@@ -33,6 +33,9 @@ extension Participant {
     }
   }
 
+  /// What it publishes must be encrypted end to end.
+  var mustEncrypt: Bool { grant.requiresE2EE || room.requiresE2EE }
+
   func mayPublish(_ source: LiveKit.TrackSource) -> Bool {
     guard grant.canPublish else { return false }
     return grant.canPublishSources.isEmpty

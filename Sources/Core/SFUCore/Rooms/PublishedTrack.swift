@@ -24,6 +24,10 @@ final class PublishedTrack {
   /// Its sources of media, without those of retransmissions.
   var streams: [IncomingStream] = []
   private(set) var downTracks: [DownTrack] = []
+  /// Whether somebody speaks into it.
+  var speech = SpeechDetector()
+  /// Which of its layers are wanted.
+  var dynacast = Dynacast()
   /// Others know of it.
   var isAnnounced = false
   /// The publisher knows that somebody receives it.
@@ -41,9 +45,18 @@ final class PublishedTrack {
   /// True for the cid of the track or of one of its codecs.
   func isNamed(_ name: String) -> Bool { cid == name || info.codecs.contains { $0.cid == name } }
 
-  func append(_ downTrack: DownTrack) { downTracks.append(downTrack) }
+  func append(_ downTrack: DownTrack) {
+    downTracks.append(downTrack)
+    wantsChanged()
+  }
 
-  func remove(_ downTrack: DownTrack) { downTracks.removeAll { $0 === downTrack } }
+  func remove(_ downTrack: DownTrack) {
+    downTracks.removeAll { $0 === downTrack }
+    wantsChanged()
+  }
+
+  /// Somebody wants more or less of it: the publisher is told with its next timers.
+  func wantsChanged() { publisher.wake(at: publisher.context.now) }
 
   func removeAllDownTracks() { downTracks = [] }
 

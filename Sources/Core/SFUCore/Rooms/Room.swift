@@ -9,15 +9,43 @@ final class Room {
   let createdAt: Instant
   private let context: WorkerContext
   private(set) var participants: [Participant] = []
+  var emptyTimeout: TimeDelta
+  var departureTimeout: TimeDelta
+  var maxParticipants: Int
+  var metadata = ""
+  /// Tracks that are not encrypted end to end are refused.
+  var requiresE2EE: Bool
+  /// When it is dropped, unless somebody comes; nil while somebody is there.
+  private var endsAt: Instant?
 
   init(name: String, context: WorkerContext, at now: Instant) {
+    let configuration = context.configuration
     self.name = name
     self.context = context
     createdAt = now
+    emptyTimeout = configuration.emptyTimeout
+    departureTimeout = configuration.departureTimeout
+    maxParticipants = configuration.maxParticipantsPerRoom
+    requiresE2EE = configuration.requiresE2EE
     sid = LiveKit.Sid.room(using: &context.random)
   }
 
   var isEmpty: Bool { participants.isEmpty }
+
+  /// Nobody is there: the room is dropped after its time, which is another before anybody came.
+  func wait(afterDeparture: Bool, from now: Instant) {
+    let end = now + (afterDeparture ? departureTimeout : emptyTimeout)
+    endsAt = end
+    context.wake(at: end)
+  }
+
+  /// True when its time is over. Says anew when it will be.
+  func isOver(at now: Instant) -> Bool {
+    guard let endsAt else { return false }
+    guard now < endsAt else { return true }
+    context.wake(at: endsAt)
+    return false
+  }
 
   var info: LiveKit.Room {
     .with {
@@ -25,6 +53,10 @@ final class Room {
       $0.name = name
       $0.creationTime = context.clock.unixMilliseconds(at: createdAt) / 1_000
       $0.creationTimeMs = context.clock.unixMilliseconds(at: createdAt)
+      $0.emptyTimeout = UInt32(clamping: emptyTimeout.wholeMilliseconds / 1_000)
+      $0.departureTimeout = UInt32(clamping: departureTimeout.wholeMilliseconds / 1_000)
+      $0.maxParticipants = UInt32(clamping: maxParticipants)
+      $0.metadata = metadata
       $0.numParticipants = UInt32(participants.count { !$0.grant.hidden })
       $0.numPublishers = UInt32(participants.count { $0.uplink.tracks.contains(where: \.isAnnounced) })
     }
@@ -32,7 +64,10 @@ final class Room {
 
   func participant(identity: String) -> Participant? { participants.first { $0.identity == identity } }
 
-  func append(_ participant: Participant) { participants.append(participant) }
+  func append(_ participant: Participant) {
+    participants.append(participant)
+    endsAt = nil
+  }
 
   /// Takes the participant out, with everything that was forwarded from and to it.
   func remove(_ participant: Participant) {
@@ -45,6 +80,12 @@ final class Room {
   }
 
   // MARK: What members are told
+
+  /// Tells everyone about the room itself.
+  func broadcast() {
+    let bytes = LiveKit.SignalResponse(.roomUpdate(.with { $0.room = info })).serialized()
+    for member in participants { member.send(bytes) }
+  }
 
   /// Tells a participant's present state to everyone who may know of it.
   func broadcastInfo(of participant: Participant, includingSelf: Bool = true) {
@@ -102,11 +143,15 @@ final class Room {
     guard let downTrack = participant.downlink.subscription(to: track) else { return }
     track.remove(downTrack)
     participant.downlink.remove(downTrack)
+    if participant.offers != nil { participant.wantOffer(at: context.now) }
   }
 
   /// Ends every subscription to the track.
   func withdraw(_ track: PublishedTrack) {
-    for downTrack in track.downTracks { downTrack.subscriber.downlink.remove(downTrack) }
+    for downTrack in track.downTracks {
+      downTrack.subscriber.downlink.remove(downTrack)
+      if downTrack.subscriber.offers != nil { downTrack.subscriber.wantOffer(at: context.now) }
+    }
     track.removeAllDownTracks()
     track.isAnnounced = false
   }

@@ -28,7 +28,7 @@ extension SignalPlane {
       // The certificate stays for the whole session; new ICE credentials are a restart (RFC 8445 §9).
       if previous.iceUsernameFragment != remote.iceUsernameFragment {
         transport.restartICE(using: &context.random)
-        directory.insertFragment(of: participant)
+        directory.insertFragment(of: transport, participant)
       }
     } else {
       transport.expectedFingerprint = fingerprint.bytes
@@ -90,9 +90,11 @@ extension SignalPlane {
     return isAny
   }
 
-  private func unpublish(_ track: PublishedTrack, of participant: Participant) {
+  func unpublish(_ track: PublishedTrack, of participant: Participant) {
+    let info = track.info
     participant.room.withdraw(track)
     participant.uplink.remove(track, transport: participant.transport)
+    context.notify(.trackUnpublished, participant.room, participant, info)
     context.log(.info, "track unpublished", participant.logFields + [("track", track.sid)])
   }
 
@@ -101,6 +103,7 @@ extension SignalPlane {
     guard anyGone || !tracks.isEmpty else { return }
     for track in tracks {
       track.isAnnounced = true
+      context.notify(.trackPublished, participant.room, participant, track.info)
       context.log(.info, "track published", participant.logFields + [("track", track.sid)])
     }
     participant.room.broadcastInfo(of: participant)
@@ -108,7 +111,7 @@ extension SignalPlane {
   }
 
   /// Subscriptions that got a section: their publishers learn of them, and are asked for a key frame.
-  private func start(_ placed: [DownTrack], of participant: Participant, at now: Instant) {
+  func start(_ placed: [DownTrack], of participant: Participant, at now: Instant) {
     for downTrack in placed {
       let track = downTrack.track
       track.wantKeyFrame(for: downTrack, at: now)
@@ -120,8 +123,9 @@ extension SignalPlane {
 }
 
 extension Participant {
-  /// Asks for an offer with room for the subscriptions that wait for a section.
+  /// Asks for an offer with room for the subscriptions that wait for a section, or makes one.
   func requestSections() {
+    guard offers == nil else { return wantOffer(at: context.now) }
     guard negotiation.offer != nil, let (audio, video) = downlink.takeRequirement() else { return }
     send(
       .mediaSectionsRequirement(

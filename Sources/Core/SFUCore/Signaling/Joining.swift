@@ -7,17 +7,14 @@ extension SignalPlane {
   /// Lets a participant in: `join` is the first thing it gets, then what its request asked for.
   func join(_ details: JoinDetails, on connection: ConnectionID, at now: Instant) {
     guard directory.participant(on: connection) == nil else { return }
-    guard !details.request.reconnect else {
-      // We keep nothing of a session that lost its connection, so it must begin anew.
-      return refuse(connection, reason: .stateMismatch, action: .reconnect)
-    }
-    guard let room = room(named: details.grant.room, at: now) else {
+    guard !details.request.reconnect else { return resume(details, on: connection, at: now) }
+    guard let room = room(for: details.grant, at: now) else {
       return refuse(connection, reason: .joinFailure, action: .disconnect)
     }
     if let previous = room.participant(identity: details.grant.identity) {
       remove(previous, .replaced, at: now, keepingRoom: true)
     }
-    guard room.participants.count < context.configuration.maxParticipantsPerRoom else {
+    guard room.participants.count < room.maxParticipants else {
       return refuse(connection, reason: .joinFailure, action: .disconnect)
     }
     let participant: Participant
@@ -25,16 +22,19 @@ extension SignalPlane {
       participant = try Participant(details, connection: connection, room: room, context: context, at: now)
     } catch {
       context.log(.warning, "no transport for a participant", [("error", "\(error)")])
-      if room.isEmpty { directory.remove(room) }
+      if room.isEmpty { end(room, at: now) }
       return refuse(connection, reason: .joinFailure, action: .disconnect)
     }
     room.append(participant)
     directory.insert(participant)
     participant.send(.join(response(to: participant, in: room)))
     participant.wake(at: now + context.configuration.pingTimeout)
+    participant.nextTokenAt = now
+    participant.wake(at: now)
     context.log(.info, "participant joined", participant.logFields)
 
     room.subscribeToAll(participant)
+    if participant.offers != nil { participant.wantOffer(at: now) }
     for request in details.request.addTrackRequests.prefix(context.configuration.maxPendingTracks) {
       addTrack(request, of: participant, at: now)
     }
@@ -45,15 +45,25 @@ extension SignalPlane {
     }
   }
 
-  private func room(named name: String, at now: Instant) -> Room? {
-    if let room = directory.rooms[name] { return room }
-    guard directory.rooms.count < context.configuration.maxRooms else { return nil }
-    let room = Room(name: name, context: context, at: now)
-    directory.insert(room)
+  private func room(for grant: AccessGrant, at now: Instant) -> Room? {
+    if let room = directory.rooms[grant.room] { return room }
+    guard context.configuration.createsRooms, let room = makeRoom(named: grant.room, at: now) else {
+      return nil
+    }
+    if grant.requiresE2EE { room.requiresE2EE = true }
     return room
   }
 
-  private func refuse(
+  /// Nil when there are too many.
+  func makeRoom(named name: String, at now: Instant) -> Room? {
+    guard directory.rooms.count < context.configuration.maxRooms else { return nil }
+    let room = Room(name: name, context: context, at: now)
+    directory.insert(room)
+    context.notify(.roomStarted, room)
+    return room
+  }
+
+  func refuse(
     _ connection: ConnectionID, reason: LiveKit.DisconnectReason, action: LiveKit.LeaveRequest.Action
   ) {
     context.send(
@@ -75,12 +85,9 @@ extension SignalPlane {
       $0.serverVersion = configuration.serverVersion
       $0.pingInterval = Int32(max(1, configuration.pingInterval.wholeMilliseconds / 1_000))
       $0.pingTimeout = Int32(max(1, configuration.pingTimeout.wholeMilliseconds / 1_000))
-      $0.serverInfo = .with {
-        $0.edition = .standard
-        $0.version = configuration.serverVersion
-        $0.protocol = LiveKit.serverProtocol
-      }
-      $0.subscriberPrimary = false
+      $0.iceServers = configuration.iceServers
+      $0.serverInfo = serverInfo
+      $0.subscriberPrimary = participant.offers != nil && participant.grant.canSubscribe
       $0.fastPublish = true
       $0.enabledPublishCodecs = [
         .with { $0.mime = TrackKind.audio.mimeType }, .with { $0.mime = TrackKind.video.mimeType },

@@ -5,7 +5,7 @@ import PalbeUnits
 /// Why a participant is taken out of its room.
 enum Departure {
   case clientLeft, connectionClosed, replaced, pingTimeout, connectTimeout, consentExpired, transportFailed,
-    transportClosed, serverShutdown
+    transportClosed, serverShutdown, unknownTrack, removed, roomDeleted, noAnswer
 
   var reason: LiveKit.DisconnectReason {
     switch self {
@@ -13,7 +13,10 @@ enum Departure {
     case .connectionClosed: .signalClose
     case .replaced: .duplicateIdentity
     case .pingTimeout, .connectTimeout, .consentExpired: .connectionTimeout
-    case .transportFailed: .mediaFailure
+    case .transportFailed, .noAnswer: .mediaFailure
+    case .unknownTrack: .stateMismatch
+    case .removed: .participantRemoved
+    case .roomDeleted: .roomDeleted
     case .serverShutdown: .serverShutdown
     }
   }
@@ -22,9 +25,11 @@ enum Departure {
   var action: LiveKit.LeaveRequest.Action? {
     switch self {
     case .clientLeft, .connectionClosed, .transportClosed: nil
-    case .replaced, .serverShutdown: .disconnect
+    case .replaced, .serverShutdown, .removed, .roomDeleted: .disconnect
     // Its network may have come back: everything from the start.
-    case .pingTimeout, .connectTimeout, .consentExpired, .transportFailed: .reconnect
+    case .pingTimeout, .connectTimeout, .consentExpired, .transportFailed, .unknownTrack,
+      .noAnswer:
+      .reconnect
     }
   }
 
@@ -32,6 +37,10 @@ enum Departure {
     switch self {
     case .clientLeft: "participant left"
     case .connectionClosed: "signaling connection closed"
+    case .removed: "participant removed by an operator"
+    case .roomDeleted: "participant told to leave a deleted room"
+    case .noAnswer: "participant answered no offer in time"
+    case .unknownTrack: "participant resumed with a track that is not known"
     case .replaced: "participant replaced by its own identity"
     case .pingTimeout: "participant sent no ping in time"
     case .connectTimeout: "participant's transport did not come up in time"
@@ -47,11 +56,47 @@ extension SignalPlane {
   /// The WebSocket is gone.
   func closed(_ connection: ConnectionID, at now: Instant) {
     guard let participant = directory.participant(on: connection) else { return }
-    remove(participant, .connectionClosed, at: now)
+    guard participant.isConnected, participant.isHeard(at: now) else {
+      return remove(participant, .connectionClosed, at: now)
+    }
+    context.log(.info, "signaling connection lost", participant.logFields)
+    directory.detach(participant, until: now + context.configuration.resumeTimeout)
+  }
+
+  /// A participant's timers had something to say.
+  func handle(_ expiry: Expiry, of participant: Participant, at now: Instant) {
+    switch expiry {
+    case .departure(let departure): remove(participant, departure, at: now)
+    case .signaling:
+      // Media flows: only signaling has to be made anew.
+      askToResume(participant, until: now + context.configuration.resumeTimeout)
+    case .consent: askToResume(participant, until: now + context.configuration.consentGrace)
+    }
+  }
+
+  private func askToResume(_ participant: Participant, until deadline: Instant) {
+    context.log(.info, "participant told to resume", participant.logFields)
+    participant.send(
+      .leave(
+        .with {
+          $0.reason = .connectionTimeout
+          $0.action = .resume
+          $0.canReconnect = true
+        }))
+    if let connection = participant.connection { context.events.append(.close(connection)) }
+    directory.detach(participant, until: deadline)
+  }
+
+  /// Drops an empty room.
+  func end(_ room: Room, at now: Instant) {
+    guard directory.rooms[room.name] === room else { return }
+    directory.remove(room)
+    context.notify(.roomFinished, room)
   }
 
   func shutDown(at now: Instant) {
     for participant in directory.participants { remove(participant, .serverShutdown, at: now) }
+    for room in directory.rooms.values { end(room, at: now) }
   }
 
   /// Takes a participant out, tells it and the others, and drops the room with the last one.
@@ -62,6 +107,7 @@ extension SignalPlane {
   ) {
     guard !participant.isClosed else { return }
     let room = participant.room
+    let wasActive = participant.state == .active
     context.log(.info, departure.message, participant.logFields)
     if let action = departure.action {
       participant.send(
@@ -76,11 +122,14 @@ extension SignalPlane {
     participant.close(at: now)
     room.remove(participant)
     directory.remove(participant)
-    context.events.append(.close(participant.connection))
+    if let connection = participant.connection { context.events.append(.close(connection)) }
     if case .replaced = departure {
     } else {
       room.broadcastDeparture(of: participant, reason: departure.reason)
     }
-    if room.isEmpty, !keepingRoom { directory.remove(room) }
+    context.notify(wasActive ? .participantLeft : .participantConnectionAborted, room, participant)
+    guard room.isEmpty, !keepingRoom else { return }
+    room.wait(afterDeparture: true, from: now)
+    if room.isOver(at: now) { end(room, at: now) }
   }
 }

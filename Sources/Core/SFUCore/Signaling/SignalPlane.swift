@@ -23,6 +23,7 @@ struct SignalPlane {
   func handle(_ message: LiveKit.SignalRequest.Message, of participant: Participant, at now: Instant) {
     switch message {
     case .offer(let offer): answer(offer, of: participant, at: now)
+    case .answer(let answer): takeUp(answer, of: participant, at: now)
     case .addTrack(let request): addTrack(request, of: participant, at: now)
     case .mute(let request): mute(request, of: participant, at: now)
     case .subscription(let request): updateSubscription(request, of: participant, at: now)
@@ -41,6 +42,7 @@ struct SignalPlane {
             $0.timestamp = context.clock.unixMilliseconds(at: now)
           }))
     case .leave: remove(participant, .clientLeft, at: now)
+    case .syncState(let state): synchronize(state, of: participant, at: now)
     // A lite agent needs none of the client's candidates: its checks show where it is.
     case .trickle: break
     // Not served yet, or only of use to the dual-connection protocol.

@@ -27,6 +27,7 @@ extension SignalPlane {
       else { continue }
       if downTrack.isDisabled != request.disabled { downTrack.isDisabled = request.disabled }
       downTrack.wantedRank = wantedRank(request, of: track)
+      track.wantsChanged()
       track.wantKeyFrame(for: downTrack, at: now)
     }
   }

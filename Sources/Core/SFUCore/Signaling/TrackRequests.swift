@@ -7,7 +7,10 @@ extension SignalPlane {
   /// Answers a request to publish at once; the track is announced when an offer has a section for it.
   func addTrack(_ request: LiveKit.AddTrackRequest, of participant: Participant, at now: Instant) {
     if let reason = refusal(of: request, by: participant) {
-      participant.respond(reason, to: .addTrack(request))
+      let isClear = reason == .notAllowed && request.encryption == .none && participant.mustEncrypt
+      participant.respond(
+        reason, to: .addTrack(request),
+        message: isClear ? "this room takes only tracks that are encrypted end to end" : "")
       return
     }
     guard let kind = TrackKind(request.type) else { return }
@@ -30,6 +33,7 @@ extension SignalPlane {
     let texts = [request.cid, request.name, request.stream]
     guard TrackKind(request.type) != nil else { return .unsupportedType }
     guard participant.mayPublish(request.source) else { return .notAllowed }
+    guard request.encryption != .none || !participant.mustEncrypt else { return .notAllowed }
     guard !request.cid.isEmpty, texts.allSatisfy(TextLimits.accepts(name:)), request.layers.count <= 8,
       request.simulcastCodecs.count <= 8,
       request.simulcastCodecs.allSatisfy({ TextLimits.accepts(name: $0.cid) && $0.layers.count <= 8 })
@@ -111,13 +115,15 @@ extension SignalPlane {
 
 extension Participant {
   func respond(
-    _ reason: LiveKit.RequestResponse.Reason, id: UInt32 = 0, to request: LiveKit.RequestResponse.Request?
+    _ reason: LiveKit.RequestResponse.Reason, id: UInt32 = 0, to request: LiveKit.RequestResponse.Request?,
+    message: String = ""
   ) {
     send(
       .requestResponse(
         .with {
           $0.requestId = id
           $0.reason = reason
+          $0.message = message
           $0.request = request
         }))
   }

@@ -5,7 +5,7 @@ import PalbeSRTP
 import PalbeUnits
 import PalbeWire
 
-/// One participant's only transport: ICE lite, DTLS as the server, then SRTP.
+/// A participant's transport, its only one or one of two: ICE lite, DTLS as the server, then SRTP.
 ///
 /// ## Overview
 ///
@@ -25,6 +25,9 @@ final class PeerTransport {
     case closed
   }
 
+  /// What leads to it in the directory.
+  var fragments: [String] = []
+  var addresses: [SocketAddress] = []
   private(set) var ice: ICELiteAgent
   private(set) var isConnected = false
   /// SHA-256 of the peer's certificate, from its offer.

@@ -3,45 +3,65 @@ import PalbeUnits
 
 /// Who is on this worker, by everything a message or a packet can name them with.
 final class Directory {
+  /// A participant's transport.
+  struct Endpoint {
+    let participant: Participant
+    let transport: PeerTransport
+  }
+
   private(set) var rooms: [String: Room] = [:]
   /// In the order of their joining: what is done for all is done in one order, so that a run replays from its seed.
   private(set) var participants: [Participant] = []
   private var byConnection: [ConnectionID: Participant] = [:]
-  private var byFragment: [String: Participant] = [:]
-  private var byAddress: [SocketAddress: Participant] = [:]
+  private var byFragment: [String: Endpoint] = [:]
+  private var byAddress: [SocketAddress: Endpoint] = [:]
   /// Participants whose timers are due, kept to spare an allocation.
   private var due: [Participant] = []
 
   func participant(on connection: ConnectionID) -> Participant? { byConnection[connection] }
-  func participant(fragment: String) -> Participant? { byFragment[fragment] }
-  func participant(at address: SocketAddress) -> Participant? { byAddress[address] }
+  func endpoint(fragment: String) -> Endpoint? { byFragment[fragment] }
+  func endpoint(at address: SocketAddress) -> Endpoint? { byAddress[address] }
 
   func insert(_ room: Room) { rooms[room.name] = room }
   func remove(_ room: Room) { rooms[room.name] = nil }
 
   func insert(_ participant: Participant) {
     participants.append(participant)
-    byConnection[participant.connection] = participant
-    insertFragment(of: participant)
+    if let connection = participant.connection { byConnection[connection] = participant }
+    for transport in participant.transports { insertFragment(of: transport, participant) }
+  }
+
+  /// The participant's signaling is gone.
+  func detach(_ participant: Participant, until deadline: Instant) {
+    if let connection = participant.connection { byConnection[connection] = nil }
+    participant.detach(until: deadline)
+  }
+
+  /// The participant's signaling goes on over another connection.
+  func attach(_ participant: Participant, to connection: ConnectionID, at now: Instant) {
+    if let old = participant.connection { byConnection[old] = nil }
+    participant.attach(connection, at: now)
+    byConnection[connection] = participant
   }
 
   /// After a restart of ICE the old fragment still leads here.
-  func insertFragment(of participant: Participant) {
-    let fragment = participant.transport.ice.local.usernameFragment
-    byFragment[fragment] = participant
-    participant.fragments.append(fragment)
+  func insertFragment(of transport: PeerTransport, _ participant: Participant) {
+    let fragment = transport.ice.local.usernameFragment
+    byFragment[fragment] = Endpoint(participant: participant, transport: transport)
+    transport.fragments.append(fragment)
     // The agent answers under the present fragment and the one before it.
-    if participant.fragments.count > 2 { byFragment[participant.fragments.removeFirst()] = nil }
+    if transport.fragments.count > 2 { byFragment[transport.fragments.removeFirst()] = nil }
   }
 
-  /// An authenticated check came from `address`: it belongs to that participant now, whoever had it before.
-  func claim(_ address: SocketAddress, for participant: Participant, at now: Instant) {
-    guard byAddress[address] !== participant else { return }
-    if let previous = byAddress[address] { previous.addresses.removeAll { $0 == address } }
-    byAddress[address] = participant
-    participant.addresses.append(address)
-    participant.addresses.removeAll { known in
-      guard known != address, !participant.transport.ice.isProven(known, at: now) else { return false }
+  /// An authenticated check came from `address`: it belongs to that transport now, whoever had it before.
+  func claim(_ address: SocketAddress, for endpoint: Endpoint, at now: Instant) {
+    let transport = endpoint.transport
+    guard byAddress[address]?.transport !== transport else { return }
+    if let previous = byAddress[address] { previous.transport.addresses.removeAll { $0 == address } }
+    byAddress[address] = endpoint
+    transport.addresses.append(address)
+    transport.addresses.removeAll { known in
+      guard known != address, !transport.ice.isProven(known, at: now) else { return false }
       byAddress[known] = nil
       return true
     }
@@ -49,11 +69,13 @@ final class Directory {
 
   func remove(_ participant: Participant) {
     participants.removeAll { $0 === participant }
-    byConnection[participant.connection] = nil
-    for fragment in participant.fragments { byFragment[fragment] = nil }
-    for address in participant.addresses { byAddress[address] = nil }
-    participant.fragments = []
-    participant.addresses = []
+    if let connection = participant.connection { byConnection[connection] = nil }
+    for transport in participant.transports {
+      for fragment in transport.fragments { byFragment[fragment] = nil }
+      for address in transport.addresses { byAddress[address] = nil }
+      transport.fragments = []
+      transport.addresses = []
+    }
   }
 
   /// Calls `body` for every participant with a timer that is due, and lets the others say when theirs is.

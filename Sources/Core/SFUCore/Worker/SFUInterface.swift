@@ -23,6 +23,8 @@ public struct AccessGrant: Sendable, Equatable {
   public var canPublishSources: [String] = []
   /// A hidden participant is announced to nobody.
   public var hidden = false
+  /// What this participant publishes must be encrypted end to end, and so must its room's tracks if it makes the room.
+  public var requiresE2EE = false
 
   public init(room: String, identity: String) {
     self.room = room
@@ -35,6 +37,8 @@ public struct JoinDetails: Sendable {
   public var grant: AccessGrant
   /// The decoded `join_request` of `/rtc/v1`.
   public var request: LiveKit.JoinRequest
+  /// The older protocol: the client offers on one connection what it sends, the worker on another what it receives.
+  public var usesTwoConnections = false
   public init(grant: AccessGrant, request: LiveKit.JoinRequest) {
     self.grant = grant
     self.request = request
@@ -48,6 +52,8 @@ public enum SFUInput: Sendable {
   case signal(ConnectionID, [UInt8])
   /// The WebSocket is gone.
   case closed(ConnectionID)
+  /// An operator's command; its answer is an event.
+  case command(CommandID, RoomCommand)
   /// Tell every participant to leave (SERVER_SHUTDOWN) and close.
   case shutDown
 }
@@ -58,6 +64,12 @@ public enum SFUEvent: Sendable {
   case send(ConnectionID, [UInt8])
   /// Close the WebSocket after what was sent before.
   case close(ConnectionID)
+  /// What came of a command.
+  case answer(CommandID, RoomAnswer)
+  /// Something to tell by webhook.
+  case notice(RoomNotice)
+  /// The participant's token should be renewed: mint one for the grant and send it (`refresh_token`).
+  case refreshToken(ConnectionID, AccessGrant)
   /// Something an operator would want in the log; never a secret.
   case log(SFULogRecord)
 }
@@ -88,11 +100,35 @@ public struct SFUConfiguration: Sendable {
   public var candidates: [SocketAddress]
   /// Shown to clients as the server's version; empty when there is nothing to tell.
   public var serverVersion = ""
+  /// STUN and TURN servers for clients.
+  public var iceServers: [LiveKit.ICEServer] = []
   /// Seconds between a client's pings, and after how many without one it is dropped.
   public var pingInterval = TimeDelta.seconds(5)
   public var pingTimeout = TimeDelta.seconds(15)
   /// A participant whose transport is not up this long after its join is removed.
   public var connectTimeout = TimeDelta.seconds(60)
+  /// Signaling that is lost while media flows may be resumed for this long.
+  public var resumeTimeout = TimeDelta.seconds(60)
+  /// A client without signaling is taken for gone when its checks stop for this long: they come every 2.5 s.
+  public var silenceTimeout = TimeDelta.milliseconds(7_500)
+  /// A client whose consent expired is told to resume, and has this long to come back.
+  public var consentGrace = TimeDelta.seconds(5)
+  /// A client that resumed restarts ICE within this.
+  public var restartTimeout = TimeDelta.seconds(15)
+  /// A room that nobody made is made by the first who joins; else who joins it is refused.
+  public var createsRooms = true
+  /// A room that was made and that nobody has joined yet is dropped after this long.
+  public var emptyTimeout = TimeDelta.seconds(300)
+  /// A room is dropped this long after its last participant left.
+  public var departureTimeout = TimeDelta.seconds(20)
+  /// Tracks that are not encrypted end to end are refused, in every room.
+  public var requiresE2EE = false
+  /// An operator may unmute a track for its publisher.
+  public var allowsRemoteUnmute = false
+  /// A participant's token is renewed this often, so that it can resume after its first one expired.
+  public var tokenInterval = TimeDelta.seconds(300)
+  /// Who speaks is told by the levels that clients send in the clear. False ignores them.
+  public var usesAudioLevels = true
   /// Key-frame requests to one publisher's track are at least this far apart.
   public var keyFrameRequestInterval = TimeDelta.milliseconds(500)
   /// Bounds, so that a peer cannot make the worker allocate without end.

@@ -54,10 +54,13 @@ import PalbeWire
   /// Takes what the shell has to tell.
   public mutating func handle(_ input: SFUInput, at now: Instant) {
     stopForwarding()
+    context.now = now
     switch input {
     case .join(let connection, let details): signals.join(details, on: connection, at: now)
     case .signal(let connection, let bytes): signals.handle(bytes, on: connection, at: now)
     case .closed(let connection): signals.closed(connection, at: now)
+    case .command(let id, let command):
+      context.events.append(.answer(id, signals.carryOut(command, at: now)))
     case .shutDown: signals.shutDown(at: now)
     }
   }
@@ -68,22 +71,25 @@ import PalbeWire
     _ datagram: inout MutableSpan<UInt8>, count: Int, from remote: SocketAddress, at now: Instant
   ) {
     stopForwarding()
+    context.now = now
     packet.clear()
     guard count > 0, count <= min(datagram.count, MediaPacket.limit) else { return }
     switch PacketKind(datagram.span.extracting(0..<count)) {
     case .stun: receiveCheck(datagram.span.extracting(0..<count), from: remote, at: now)
     case .dtls: receiveHandshake(datagram.span.extracting(0..<count), from: remote, at: now)
     case .rtp:
-      guard let participant = directory.participant(at: remote),
-        let length = participant.transport.unprotectRTP(&datagram, count: count)
+      guard let endpoint = directory.endpoint(at: remote),
+        let length = endpoint.transport.unprotectRTP(&datagram, count: count),
+        // Nobody sends media where it receives, in a session of two connections.
+        endpoint.transport === endpoint.participant.transport
       else { return }
       packet.load(datagram.span.extracting(0..<length))
-      participant.receive(&packet, at: now)
+      endpoint.participant.receive(&packet, at: now)
     case .rtcp:
-      guard let participant = directory.participant(at: remote),
-        let length = participant.transport.unprotectRTCP(&datagram, count: count)
+      guard let endpoint = directory.endpoint(at: remote),
+        let length = endpoint.transport.unprotectRTCP(&datagram, count: count)
       else { return }
-      participant.receiveControl(datagram.span.extracting(0..<length), at: now)
+      endpoint.participant.receiveControl(datagram.span.extracting(0..<length), at: now)
     case .turnChannel, .unknown: return
     }
   }
@@ -95,7 +101,7 @@ import PalbeWire
     if let transmit = context.datagrams.pop(into: &buffer) { return transmit }
     while let repair = context.repairs.pop() {
       guard let count = repair.track.repair(repair.sequence, into: &buffer, at: now),
-        let destination = repair.track.subscriber.transport.remote
+        let destination = repair.track.subscriber.downTransport.remote
       else { continue }
       return Transmit(destination: destination, count: count)
     }
@@ -114,10 +120,12 @@ import PalbeWire
   public mutating func handleTimeout(at now: Instant) {
     guard now >= context.nextDeadline else { return }
     stopForwarding()
+    context.now = now
     context.restartDeadlines()
+    for room in directory.rooms.values.filter({ $0.isOver(at: now) }) { signals.end(room, at: now) }
     directory.forEachDue(at: now) { participant in
-      if let departure = participant.handleTimeout(at: now) {
-        signals.remove(participant, departure, at: now)
+      if let expiry = participant.handleTimeout(at: now) {
+        signals.handle(expiry, of: participant, at: now)
       }
     }
   }
@@ -145,7 +153,7 @@ import PalbeWire
       let downTrack = track.downTracks[nextDownTrack]
       nextDownTrack += 1
       guard let count = downTrack.forward(packet, into: &buffer, at: now),
-        let destination = downTrack.subscriber.transport.remote
+        let destination = downTrack.subscriber.downTransport.remote
       else { continue }
       return Transmit(destination: destination, count: count)
     }
@@ -155,9 +163,9 @@ import PalbeWire
 
   private func receiveCheck(_ datagram: Span<UInt8>, from remote: SocketAddress, at now: Instant) {
     guard let fragment = ICELiteAgent.localUsernameFragment(of: datagram),
-      let participant = directory.participant(fragment: fragment)
+      let endpoint = directory.endpoint(fragment: fragment)
     else { return }
-    let transport = participant.transport
+    let transport = endpoint.transport
     let response: [UInt8]
     switch transport.handleCheck(datagram, from: remote, at: now) {
     case .respond(let bytes): response = bytes
@@ -166,24 +174,30 @@ import PalbeWire
     }
     context.datagrams.append(WaitingDatagram(destination: remote, bytes: response))
     guard transport.ice.isProven(remote, at: now) else { return }
-    directory.claim(remote, for: participant, at: now)
-    if let deadline = transport.ice.consentDeadline { participant.wake(at: deadline) }
+    directory.claim(remote, for: endpoint, at: now)
+    if let deadline = transport.ice.consentDeadline { endpoint.participant.wake(at: deadline) }
   }
 
   private func receiveHandshake(_ datagram: Span<UInt8>, from remote: SocketAddress, at now: Instant) {
-    guard let participant = directory.participant(at: remote) else { return }
-    let progress = participant.transport.handleDTLS(datagram, from: remote, at: now)
+    guard let endpoint = directory.endpoint(at: remote) else { return }
+    let participant = endpoint.participant
+    let progress = endpoint.transport.handleDTLS(datagram, from: remote, at: now)
     participant.flushHandshake()
     switch progress {
     case .none:
-      if let deadline = participant.transport.handshakeDeadline { participant.wake(at: deadline) }
+      if let deadline = endpoint.transport.handshakeDeadline { participant.wake(at: deadline) }
     case .connected:
+      participant.startMedia(over: endpoint.transport, at: now)
+      guard endpoint.transport === participant.primaryTransport else { return }
       participant.state = .active
       participant.room.broadcastInfo(of: participant)
-      participant.startMedia(at: now)
+      context.notify(.participantJoined, participant.room, participant)
       context.log(.info, "participant's transport is up", participant.logFields)
     case .failed: signals.remove(participant, .transportFailed, at: now)
-    case .closed: signals.remove(participant, .transportClosed, at: now)
+    case .closed:
+      // Of two connections only both together are the session.
+      guard endpoint.transport === participant.primaryTransport else { return }
+      signals.remove(participant, .transportClosed, at: now)
     }
   }
 }

@@ -2,7 +2,7 @@ import PalbeUnits
 
 /// The time of day, told from the monotonic clock and one reading at the start.
 struct WallClock: Sendable {
-  private let origin: Instant
+  let origin: Instant
   private let unixNanosecondsAtOrigin: Int64
 
   init(origin: Instant, unixNanoseconds: Int64) {

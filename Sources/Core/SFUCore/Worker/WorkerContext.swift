@@ -15,6 +15,8 @@ final class WorkerContext {
   var datagrams = BoundedQueue<WaitingDatagram>(limit: 4_096)
   /// A subscriber repeats the request that is dropped here.
   var repairs = BoundedQueue<WaitingRepair>(limit: 4_096)
+  /// The time of the input in hand.
+  var now: Instant
   /// No timer is due before this.
   private(set) var nextDeadline = Instant.distantFuture
 
@@ -22,6 +24,7 @@ final class WorkerContext {
     self.configuration = configuration
     self.identity = identity
     self.clock = clock
+    now = clock.origin
     self.random = random
   }
 
@@ -40,6 +43,17 @@ final class WorkerContext {
 
   func send(_ message: LiveKit.SignalResponse.Message, to connection: ConnectionID) {
     events.append(.send(connection, LiveKit.SignalResponse(message).serialized()))
+  }
+
+  func notify(
+    _ event: RoomNotice.Event, _ room: Room, _ participant: Participant? = nil,
+    _ track: LiveKit.TrackInfo? = nil
+  ) {
+    events.append(
+      .notice(
+        RoomNotice(
+          event: event, room: room.info, participant: participant?.info, track: track,
+          createdAt: clock.unixMilliseconds(at: now) / 1_000)))
   }
 
   func log(_ level: SFULogRecord.Level, _ message: String, _ fields: [(name: String, value: String)] = []) {

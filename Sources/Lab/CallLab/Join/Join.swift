@@ -2,6 +2,7 @@ import Foundation
 import PalbeCall
 import PalbeCallCore
 import PalbeEventLoop
+import PalbeFrameEncryption
 import PalbeMediaFiles
 import PalbeUnits
 
@@ -92,6 +93,10 @@ public enum Join {
     var configuration = CallEngine.Configuration(
       edgeURL: options.url, token: options.token, encryption: options.key == nil ? .none : .sframe)
     configuration.firstKey = options.key
+    if let passphrase = options.liveKit {
+      configuration.encryption = .liveKit(LiveKitKeyRing.Configuration())
+      configuration.liveKitKey = try passphrase.key()
+    }
     configuration.framesPerSecond = framesPerSecond
     guard !options.listens else { return configuration }
     do throws(MediaFileError) {

@@ -6,6 +6,8 @@ public struct JoinOptions: Sendable {
   public var token: String
   /// The 32-byte call key; nil for a call without end-to-end encryption.
   public var key: [UInt8]?
+  /// LiveKit's frame format instead of ours, for calls with LiveKit's clients; `key` is nil then.
+  public var liveKit: LiveKitPassphrase?
   /// A WAV file to send; the voice-like test signal without one.
   public var audioPath: String?
   /// A Y4M file to send; the moving test card without one.

@@ -33,7 +33,7 @@ final class JoinSummary: Sendable {
       // Told once a participant and kind; the table has the counts.
       let isNew = state.withLock { $0.unreadable.insert("\(kind) \(identity)").inserted }
       guard isNew else { return nil }
-      return "\(printable(identity)): cannot decrypt the \(Self.word(kind)); is the key the same?"
+      return "\(printable(identity)): cannot decrypt the \(Self.word(kind)); are key and encryption the same?"
     case .mutedByServer(let track, let muted):
       return "the server \(muted ? "muted" : "unmuted") the \(track == .camera ? "camera" : "microphone")"
     }

@@ -12,6 +12,7 @@ extension LiveKit {
     public struct Kind: ProtobufEnum {
       public static let reliable = Kind(rawValue: 0)
       public static let lossy = Kind(rawValue: 1)
+      public static let names: KeyValuePairs<Self, String> = [.reliable: "RELIABLE", .lossy: "LOSSY"]
 
       public var rawValue: Int32
       public init(rawValue: Int32) { self.rawValue = rawValue }
@@ -23,7 +24,7 @@ extension LiveKit {
       case speaker(ActiveSpeakerUpdate)
       case sipDtmf(SipDTMF)
       case transcription(Transcription)
-      case metrics([UInt8])
+      case metrics(MetricsBatch)
       case chatMessage(ChatMessage)
       case rpcRequest(RpcRequest)
       case rpcAck(RpcAck)
@@ -32,6 +33,24 @@ extension LiveKit {
       case streamChunk(DataStream.Chunk)
       case streamTrailer(DataStream.Trailer)
       case encryptedPacket(EncryptedPacket)
+
+      public var user: UserPacket? { if case .user(let it) = self { it } else { nil } }
+      public var speaker: ActiveSpeakerUpdate? { if case .speaker(let it) = self { it } else { nil } }
+      public var sipDtmf: SipDTMF? { if case .sipDtmf(let it) = self { it } else { nil } }
+      public var transcription: Transcription? { if case .transcription(let it) = self { it } else { nil } }
+      public var metrics: MetricsBatch? { if case .metrics(let it) = self { it } else { nil } }
+      public var chatMessage: ChatMessage? { if case .chatMessage(let it) = self { it } else { nil } }
+      public var rpcRequest: RpcRequest? { if case .rpcRequest(let it) = self { it } else { nil } }
+      public var rpcAck: RpcAck? { if case .rpcAck(let it) = self { it } else { nil } }
+      public var rpcResponse: RpcResponse? { if case .rpcResponse(let it) = self { it } else { nil } }
+      public var streamHeader: DataStream.Header? { if case .streamHeader(let it) = self { it } else { nil } }
+      public var streamChunk: DataStream.Chunk? { if case .streamChunk(let it) = self { it } else { nil } }
+      public var streamTrailer: DataStream.Trailer? {
+        if case .streamTrailer(let it) = self { it } else { nil }
+      }
+      public var encryptedPacket: EncryptedPacket? {
+        if case .encryptedPacket(let it) = self { it } else { nil }
+      }
     }
 
     /// Unreliable: the channel decides, and the server rewrites it.
@@ -48,44 +67,24 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &kind)
-      try f.field(4, &participantIdentity)
-      try f.field(5, &destinationIdentities)
-      switch f.decoding {
-      case 0:
-        switch value {
-        case .user(let value): f.put(2, value)
-        case .speaker(let value): f.put(3, value)
-        case .sipDtmf(let value): f.put(6, value)
-        case .transcription(let value): f.put(7, value)
-        case .metrics(let value): f.put(8, value)
-        case .chatMessage(let value): f.put(9, value)
-        case .rpcRequest(let value): f.put(10, value)
-        case .rpcAck(let value): f.put(11, value)
-        case .rpcResponse(let value): f.put(12, value)
-        case .streamHeader(let value): f.put(13, value)
-        case .streamChunk(let value): f.put(14, value)
-        case .streamTrailer(let value): f.put(15, value)
-        case .encryptedPacket(let value): f.put(18, value)
-        case nil: break
-        }
-      case 2: value = .user(try f.take())
-      case 3: value = .speaker(try f.take())
-      case 6: value = .sipDtmf(try f.take())
-      case 7: value = .transcription(try f.take())
-      case 8: value = .metrics(try f.take())
-      case 9: value = .chatMessage(try f.take())
-      case 10: value = .rpcRequest(try f.take())
-      case 11: value = .rpcAck(try f.take())
-      case 12: value = .rpcResponse(try f.take())
-      case 13: value = .streamHeader(try f.take())
-      case 14: value = .streamChunk(try f.take())
-      case 15: value = .streamTrailer(try f.take())
-      case 18: value = .encryptedPacket(try f.take())
-      default: break
-      }
-      try f.field(16, &sequence)
-      try f.field(17, &participantSid)
+      try f.field(1, "kind", &kind)
+      try f.oneof(2, "user", &value, Value.user) { $0?.user }
+      try f.oneof(3, "speaker", &value, Value.speaker) { $0?.speaker }
+      try f.field(4, "participant_identity", &participantIdentity)
+      try f.field(5, "destination_identities", &destinationIdentities)
+      try f.oneof(6, "sip_dtmf", &value, Value.sipDtmf) { $0?.sipDtmf }
+      try f.oneof(7, "transcription", &value, Value.transcription) { $0?.transcription }
+      try f.oneof(8, "metrics", &value, Value.metrics) { $0?.metrics }
+      try f.oneof(9, "chat_message", &value, Value.chatMessage) { $0?.chatMessage }
+      try f.oneof(10, "rpc_request", &value, Value.rpcRequest) { $0?.rpcRequest }
+      try f.oneof(11, "rpc_ack", &value, Value.rpcAck) { $0?.rpcAck }
+      try f.oneof(12, "rpc_response", &value, Value.rpcResponse) { $0?.rpcResponse }
+      try f.oneof(13, "stream_header", &value, Value.streamHeader) { $0?.streamHeader }
+      try f.oneof(14, "stream_chunk", &value, Value.streamChunk) { $0?.streamChunk }
+      try f.oneof(15, "stream_trailer", &value, Value.streamTrailer) { $0?.streamTrailer }
+      try f.field(16, "sequence", &sequence)
+      try f.field(17, "participant_sid", &participantSid)
+      try f.oneof(18, "encrypted_packet", &value, Value.encryptedPacket) { $0?.encryptedPacket }
       try f.unknown(&unknownFields)
     }
   }
@@ -108,16 +107,16 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &participantSid)
-      try f.field(2, &payload)
-      try f.field(3, &destinationSids)
-      try f.field(4, &topic)
-      try f.field(5, &participantIdentity)
-      try f.field(6, &destinationIdentities)
-      try f.field(8, &id)
-      try f.field(9, &startTime)
-      try f.field(10, &endTime)
-      try f.field(11, &nonce)
+      try f.field(1, "participant_sid", &participantSid)
+      try f.field(2, "payload", &payload)
+      try f.field(3, "destination_sids", &destinationSids)
+      try f.field(4, "topic", &topic)
+      try f.field(5, "participant_identity", &participantIdentity)
+      try f.field(6, "destination_identities", &destinationIdentities)
+      try f.field(8, "id", &id)
+      try f.field(9, "start_time", &startTime)
+      try f.field(10, "end_time", &endTime)
+      try f.field(11, "nonce", &nonce)
       try f.unknown(&unknownFields)
     }
   }
@@ -129,7 +128,7 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &speakers)
+      try f.field(1, "speakers", &speakers)
     }
   }
 
@@ -145,10 +144,10 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &encryptionType)
-      try f.field(2, &iv)
-      try f.field(3, &keyIndex)
-      try f.field(4, &encryptedValue)
+      try f.field(1, "encryption_type", &encryptionType)
+      try f.field(2, "iv", &iv)
+      try f.field(3, "key_index", &keyIndex)
+      try f.field(4, "encrypted_value", &encryptedValue)
       try f.unknown(&unknownFields)
     }
   }
@@ -165,6 +164,17 @@ extension LiveKit {
       case streamHeader(DataStream.Header)
       case streamChunk(DataStream.Chunk)
       case streamTrailer(DataStream.Trailer)
+
+      public var user: UserPacket? { if case .user(let it) = self { it } else { nil } }
+      public var chatMessage: ChatMessage? { if case .chatMessage(let it) = self { it } else { nil } }
+      public var rpcRequest: RpcRequest? { if case .rpcRequest(let it) = self { it } else { nil } }
+      public var rpcAck: RpcAck? { if case .rpcAck(let it) = self { it } else { nil } }
+      public var rpcResponse: RpcResponse? { if case .rpcResponse(let it) = self { it } else { nil } }
+      public var streamHeader: DataStream.Header? { if case .streamHeader(let it) = self { it } else { nil } }
+      public var streamChunk: DataStream.Chunk? { if case .streamChunk(let it) = self { it } else { nil } }
+      public var streamTrailer: DataStream.Trailer? {
+        if case .streamTrailer(let it) = self { it } else { nil }
+      }
     }
 
     public var value: Value?
@@ -174,29 +184,14 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      switch f.decoding {
-      case 0:
-        switch value {
-        case .user(let value): f.put(1, value)
-        case .chatMessage(let value): f.put(3, value)
-        case .rpcRequest(let value): f.put(4, value)
-        case .rpcAck(let value): f.put(5, value)
-        case .rpcResponse(let value): f.put(6, value)
-        case .streamHeader(let value): f.put(7, value)
-        case .streamChunk(let value): f.put(8, value)
-        case .streamTrailer(let value): f.put(9, value)
-        case nil: break
-        }
-      case 1: value = .user(try f.take())
-      case 3: value = .chatMessage(try f.take())
-      case 4: value = .rpcRequest(try f.take())
-      case 5: value = .rpcAck(try f.take())
-      case 6: value = .rpcResponse(try f.take())
-      case 7: value = .streamHeader(try f.take())
-      case 8: value = .streamChunk(try f.take())
-      case 9: value = .streamTrailer(try f.take())
-      default: break
-      }
+      try f.oneof(1, "user", &value, Value.user) { $0?.user }
+      try f.oneof(3, "chat_message", &value, Value.chatMessage) { $0?.chatMessage }
+      try f.oneof(4, "rpc_request", &value, Value.rpcRequest) { $0?.rpcRequest }
+      try f.oneof(5, "rpc_ack", &value, Value.rpcAck) { $0?.rpcAck }
+      try f.oneof(6, "rpc_response", &value, Value.rpcResponse) { $0?.rpcResponse }
+      try f.oneof(7, "stream_header", &value, Value.streamHeader) { $0?.streamHeader }
+      try f.oneof(8, "stream_chunk", &value, Value.streamChunk) { $0?.streamChunk }
+      try f.oneof(9, "stream_trailer", &value, Value.streamTrailer) { $0?.streamTrailer }
       try f.unknown(&unknownFields)
     }
   }
@@ -211,8 +206,8 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(3, &code)
-      try f.field(4, &digit)
+      try f.field(3, "code", &code)
+      try f.field(4, "digit", &digit)
       try f.unknown(&unknownFields)
     }
   }
@@ -228,9 +223,9 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(2, &transcribedParticipantIdentity)
-      try f.field(3, &trackId)
-      try f.field(4, &segments)
+      try f.field(2, "transcribed_participant_identity", &transcribedParticipantIdentity)
+      try f.field(3, "track_id", &trackId)
+      try f.field(4, "segments", &segments)
       try f.unknown(&unknownFields)
     }
   }
@@ -249,12 +244,12 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &id)
-      try f.field(2, &text)
-      try f.field(3, &startTime)
-      try f.field(4, &endTime)
-      try f.field(5, &final)
-      try f.field(6, &language)
+      try f.field(1, "id", &id)
+      try f.field(2, "text", &text)
+      try f.field(3, "start_time", &startTime)
+      try f.field(4, "end_time", &endTime)
+      try f.field(5, "final", &final)
+      try f.field(6, "language", &language)
       try f.unknown(&unknownFields)
     }
   }
@@ -273,12 +268,12 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &id)
-      try f.field(2, &timestamp)
-      try f.field(3, &editTimestamp)
-      try f.field(4, &message)
-      try f.field(5, &deleted)
-      try f.field(6, &generated)
+      try f.field(1, "id", &id)
+      try f.field(2, "timestamp", &timestamp)
+      try f.field(3, "edit_timestamp", &editTimestamp)
+      try f.field(4, "message", &message)
+      try f.field(5, "deleted", &deleted)
+      try f.field(6, "generated", &generated)
       try f.unknown(&unknownFields)
     }
   }
@@ -297,12 +292,12 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &id)
-      try f.field(2, &method)
-      try f.field(3, &payload)
-      try f.field(4, &responseTimeoutMs)
-      try f.field(5, &version)
-      try f.field(6, &compressedPayload)
+      try f.field(1, "id", &id)
+      try f.field(2, "method", &method)
+      try f.field(3, "payload", &payload)
+      try f.field(4, "response_timeout_ms", &responseTimeoutMs)
+      try f.field(5, "version", &version)
+      try f.field(6, "compressed_payload", &compressedPayload)
       try f.unknown(&unknownFields)
     }
   }
@@ -316,7 +311,7 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &requestId)
+      try f.field(1, "request_id", &requestId)
       try f.unknown(&unknownFields)
     }
   }
@@ -328,6 +323,10 @@ extension LiveKit {
       case payload(String)
       case error(RpcError)
       case compressedPayload([UInt8])
+
+      public var payload: String? { if case .payload(let it) = self { it } else { nil } }
+      public var error: RpcError? { if case .error(let it) = self { it } else { nil } }
+      public var compressedPayload: [UInt8]? { if case .compressedPayload(let it) = self { it } else { nil } }
     }
 
     public var requestId = ""
@@ -338,20 +337,10 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &requestId)
-      switch f.decoding {
-      case 0:
-        switch value {
-        case .payload(let value): f.put(2, value)
-        case .error(let value): f.put(3, value)
-        case .compressedPayload(let value): f.put(4, value)
-        case nil: break
-        }
-      case 2: value = .payload(try f.take())
-      case 3: value = .error(try f.take())
-      case 4: value = .compressedPayload(try f.take())
-      default: break
-      }
+      try f.field(1, "request_id", &requestId)
+      try f.oneof(2, "payload", &value, Value.payload) { $0?.payload }
+      try f.oneof(3, "error", &value, Value.error) { $0?.error }
+      try f.oneof(4, "compressed_payload", &value, Value.compressedPayload) { $0?.compressedPayload }
       try f.unknown(&unknownFields)
     }
   }
@@ -367,9 +356,9 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &code)
-      try f.field(2, &message)
-      try f.field(3, &data)
+      try f.field(1, "code", &code)
+      try f.field(2, "message", &message)
+      try f.field(3, "data", &data)
       try f.unknown(&unknownFields)
     }
   }

@@ -14,6 +14,9 @@ extension LiveKit {
       public static let update = OperationType(rawValue: 1)
       public static let delete = OperationType(rawValue: 2)
       public static let reaction = OperationType(rawValue: 3)
+      public static let names: KeyValuePairs<Self, String> = [
+        .create: "CREATE", .update: "UPDATE", .delete: "DELETE", .reaction: "REACTION",
+      ]
 
       public var rawValue: Int32
       public init(rawValue: Int32) { self.rawValue = rawValue }
@@ -23,6 +26,7 @@ extension LiveKit {
     public struct CompressionType: ProtobufEnum {
       public static let none = CompressionType(rawValue: 0)
       public static let deflateRaw = CompressionType(rawValue: 1)
+      public static let names: KeyValuePairs<Self, String> = [.none: "NONE", .deflateRaw: "DEFLATE_RAW"]
 
       public var rawValue: Int32
       public init(rawValue: Int32) { self.rawValue = rawValue }
@@ -41,11 +45,11 @@ extension LiveKit {
       public init() {}
 
       public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-        try f.field(1, &operationType)
-        try f.field(2, &version)
-        try f.field(3, &replyToStreamId)
-        try f.field(4, &attachedStreamIds)
-        try f.field(5, &generated)
+        try f.field(1, "operation_type", &operationType)
+        try f.field(2, "version", &version)
+        try f.field(3, "reply_to_stream_id", &replyToStreamId)
+        try f.field(4, "attached_stream_ids", &attachedStreamIds)
+        try f.field(5, "generated", &generated)
         try f.unknown(&unknownFields)
       }
     }
@@ -59,7 +63,7 @@ extension LiveKit {
       public init() {}
 
       public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-        try f.field(1, &name)
+        try f.field(1, "name", &name)
         try f.unknown(&unknownFields)
       }
     }
@@ -70,6 +74,13 @@ extension LiveKit {
       public enum ContentHeader: Equatable, Sendable {
         case textHeader(DataStream.TextHeader)
         case byteHeader(DataStream.ByteHeader)
+
+        public var textHeader: DataStream.TextHeader? {
+          if case .textHeader(let it) = self { it } else { nil }
+        }
+        public var byteHeader: DataStream.ByteHeader? {
+          if case .byteHeader(let it) = self { it } else { nil }
+        }
       }
 
       public var streamId = ""
@@ -88,26 +99,17 @@ extension LiveKit {
       public init() {}
 
       public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-        try f.field(1, &streamId)
-        try f.field(2, &timestamp)
-        try f.field(3, &topic)
-        try f.field(4, &mimeType)
-        try f.field(5, &totalLength)
-        try f.field(7, &encryptionType)
-        try f.field(8, &attributes)
-        switch f.decoding {
-        case 0:
-          switch contentHeader {
-          case .textHeader(let value): f.put(9, value)
-          case .byteHeader(let value): f.put(10, value)
-          case nil: break
-          }
-        case 9: contentHeader = .textHeader(try f.take())
-        case 10: contentHeader = .byteHeader(try f.take())
-        default: break
-        }
-        try f.field(11, &inlineContent)
-        try f.field(12, &compression)
+        try f.field(1, "stream_id", &streamId)
+        try f.field(2, "timestamp", &timestamp)
+        try f.field(3, "topic", &topic)
+        try f.field(4, "mime_type", &mimeType)
+        try f.field(5, "total_length", &totalLength)
+        try f.field(7, "encryption_type", &encryptionType)
+        try f.field(8, "attributes", &attributes)
+        try f.oneof(9, "text_header", &contentHeader, ContentHeader.textHeader) { $0?.textHeader }
+        try f.oneof(10, "byte_header", &contentHeader, ContentHeader.byteHeader) { $0?.byteHeader }
+        try f.field(11, "inline_content", &inlineContent)
+        try f.field(12, "compression", &compression)
         try f.unknown(&unknownFields)
       }
     }
@@ -125,11 +127,11 @@ extension LiveKit {
       public init() {}
 
       public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-        try f.field(1, &streamId)
-        try f.field(2, &chunkIndex)
-        try f.field(3, &content)
-        try f.field(4, &version)
-        try f.field(5, &iv)
+        try f.field(1, "stream_id", &streamId)
+        try f.field(2, "chunk_index", &chunkIndex)
+        try f.field(3, "content", &content)
+        try f.field(4, "version", &version)
+        try f.field(5, "iv", &iv)
         try f.unknown(&unknownFields)
       }
     }
@@ -145,9 +147,9 @@ extension LiveKit {
       public init() {}
 
       public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-        try f.field(1, &streamId)
-        try f.field(2, &reason)
-        try f.field(3, &attributes)
+        try f.field(1, "stream_id", &streamId)
+        try f.field(2, "reason", &reason)
+        try f.field(3, "attributes", &attributes)
         try f.unknown(&unknownFields)
       }
     }

@@ -18,12 +18,12 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &pubHandle)
-      try f.field(2, &sid)
-      try f.field(3, &name)
-      try f.field(4, &encryption)
-      try f.field(5, &frameEncoding)
-      try f.field(6, &schema)
+      try f.field(1, "pub_handle", &pubHandle)
+      try f.field(2, "sid", &sid)
+      try f.field(3, "name", &name)
+      try f.field(4, "encryption", &encryption)
+      try f.field(5, "frame_encoding", &frameEncoding)
+      try f.field(6, "schema", &schema)
     }
   }
 
@@ -39,6 +39,12 @@ extension LiveKit {
       public static let cbor = WellKnownFrameEncoding(rawValue: 5)
       public static let msgpack = WellKnownFrameEncoding(rawValue: 6)
       public static let json = WellKnownFrameEncoding(rawValue: 7)
+      public static let names: KeyValuePairs<Self, String> = [
+        .unspecified: "WELL_KNOWN_FRAME_ENCODING_UNSPECIFIED", .ros1: "WELL_KNOWN_FRAME_ENCODING_ROS1",
+        .cdr: "WELL_KNOWN_FRAME_ENCODING_CDR", .protobuf: "WELL_KNOWN_FRAME_ENCODING_PROTOBUF",
+        .flatbuffer: "WELL_KNOWN_FRAME_ENCODING_FLATBUFFER", .cbor: "WELL_KNOWN_FRAME_ENCODING_CBOR",
+        .msgpack: "WELL_KNOWN_FRAME_ENCODING_MSGPACK", .json: "WELL_KNOWN_FRAME_ENCODING_JSON",
+      ]
 
       public var rawValue: Int32
       public init(rawValue: Int32) { self.rawValue = rawValue }
@@ -48,6 +54,9 @@ extension LiveKit {
     public enum Value: Equatable, Sendable {
       case wellKnown(WellKnownFrameEncoding)
       case custom(String)
+
+      public var wellKnown: WellKnownFrameEncoding? { if case .wellKnown(let it) = self { it } else { nil } }
+      public var custom: String? { if case .custom(let it) = self { it } else { nil } }
     }
 
     public var value: Value?
@@ -55,17 +64,8 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      switch f.decoding {
-      case 0:
-        switch value {
-        case .wellKnown(let value): f.put(1, value)
-        case .custom(let value): f.put(2, value)
-        case nil: break
-        }
-      case 1: value = .wellKnown(try f.take())
-      case 2: value = .custom(try f.take())
-      default: break
-      }
+      try f.oneof(1, "well_known", &value, Value.wellKnown) { $0?.wellKnown }
+      try f.oneof(2, "custom", &value, Value.custom) { $0?.custom }
     }
   }
 
@@ -81,6 +81,14 @@ extension LiveKit {
       public static let ros2Idl = WellKnownSchemaEncoding(rawValue: 5)
       public static let omgIdl = WellKnownSchemaEncoding(rawValue: 6)
       public static let jsonSchema = WellKnownSchemaEncoding(rawValue: 7)
+      public static let names: KeyValuePairs<Self, String> = [
+        .unspecified: "WELL_KNOWN_SCHEMA_ENCODING_UNSPECIFIED",
+        .protobuf: "WELL_KNOWN_SCHEMA_ENCODING_PROTOBUF",
+        .flatbuffer: "WELL_KNOWN_SCHEMA_ENCODING_FLATBUFFER",
+        .ros1Msg: "WELL_KNOWN_SCHEMA_ENCODING_ROS1_MSG", .ros2Msg: "WELL_KNOWN_SCHEMA_ENCODING_ROS2_MSG",
+        .ros2Idl: "WELL_KNOWN_SCHEMA_ENCODING_ROS2_IDL", .omgIdl: "WELL_KNOWN_SCHEMA_ENCODING_OMG_IDL",
+        .jsonSchema: "WELL_KNOWN_SCHEMA_ENCODING_JSON_SCHEMA",
+      ]
 
       public var rawValue: Int32
       public init(rawValue: Int32) { self.rawValue = rawValue }
@@ -90,6 +98,9 @@ extension LiveKit {
     public enum Value: Equatable, Sendable {
       case wellKnown(WellKnownSchemaEncoding)
       case custom(String)
+
+      public var wellKnown: WellKnownSchemaEncoding? { if case .wellKnown(let it) = self { it } else { nil } }
+      public var custom: String? { if case .custom(let it) = self { it } else { nil } }
     }
 
     public var value: Value?
@@ -97,17 +108,8 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      switch f.decoding {
-      case 0:
-        switch value {
-        case .wellKnown(let value): f.put(1, value)
-        case .custom(let value): f.put(2, value)
-        case nil: break
-        }
-      case 1: value = .wellKnown(try f.take())
-      case 2: value = .custom(try f.take())
-      default: break
-      }
+      try f.oneof(1, "well_known", &value, Value.wellKnown) { $0?.wellKnown }
+      try f.oneof(2, "custom", &value, Value.custom) { $0?.custom }
     }
   }
 
@@ -119,8 +121,8 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &name)
-      try f.field(2, &encoding)
+      try f.field(1, "name", &name)
+      try f.field(2, "encoding", &encoding)
     }
   }
 
@@ -132,8 +134,8 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &id)
-      try f.field(2, &participantSid)
+      try f.field(1, "id", &id)
+      try f.field(2, "participant_sid", &participantSid)
     }
   }
 
@@ -144,7 +146,7 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &targetFps)
+      try f.field(1, "target_fps", &targetFps)
     }
   }
 
@@ -159,11 +161,11 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &pubHandle)
-      try f.field(2, &name)
-      try f.field(3, &encryption)
-      try f.field(4, &frameEncoding)
-      try f.field(5, &schema)
+      try f.field(1, "pub_handle", &pubHandle)
+      try f.field(2, "name", &name)
+      try f.field(3, "encryption", &encryption)
+      try f.field(4, "frame_encoding", &frameEncoding)
+      try f.field(5, "schema", &schema)
     }
   }
 
@@ -174,7 +176,7 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &info)
+      try f.field(1, "info", &info)
     }
   }
 
@@ -185,7 +187,7 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &pubHandle)
+      try f.field(1, "pub_handle", &pubHandle)
     }
   }
 
@@ -196,7 +198,7 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &info)
+      try f.field(1, "info", &info)
     }
   }
 
@@ -211,9 +213,9 @@ extension LiveKit {
       public init() {}
 
       public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-        try f.field(1, &publisherIdentity)
-        try f.field(2, &publisherSid)
-        try f.field(3, &trackSid)
+        try f.field(1, "publisher_identity", &publisherIdentity)
+        try f.field(2, "publisher_sid", &publisherSid)
+        try f.field(3, "track_sid", &trackSid)
       }
     }
 
@@ -222,7 +224,7 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &subHandles)
+      try f.field(1, "sub_handles", &subHandles)
     }
   }
 
@@ -237,9 +239,9 @@ extension LiveKit {
       public init() {}
 
       public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-        try f.field(1, &trackSid)
-        try f.field(2, &subscribe)
-        try f.field(3, &options)
+        try f.field(1, "track_sid", &trackSid)
+        try f.field(2, "subscribe", &subscribe)
+        try f.field(3, "options", &options)
       }
     }
 
@@ -248,7 +250,7 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &updates)
+      try f.field(1, "updates", &updates)
     }
   }
 
@@ -258,6 +260,9 @@ extension LiveKit {
     public enum Key: Equatable, Sendable {
       case generic(String)
       case schemaId(DataTrackSchemaId)
+
+      public var generic: String? { if case .generic(let it) = self { it } else { nil } }
+      public var schemaId: DataTrackSchemaId? { if case .schemaId(let it) = self { it } else { nil } }
     }
 
     public var key: Key?
@@ -265,17 +270,8 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      switch f.decoding {
-      case 0:
-        switch key {
-        case .generic(let value): f.put(1, value)
-        case .schemaId(let value): f.put(2, value)
-        case nil: break
-        }
-      case 1: key = .generic(try f.take())
-      case 2: key = .schemaId(try f.take())
-      default: break
-      }
+      try f.oneof(1, "generic", &key, Key.generic) { $0?.generic }
+      try f.oneof(2, "schema_id", &key, Key.schemaId) { $0?.schemaId }
     }
   }
 
@@ -287,8 +283,8 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &key)
-      try f.field(2, &contents)
+      try f.field(1, "key", &key)
+      try f.field(2, "contents", &contents)
     }
   }
 
@@ -300,8 +296,8 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &requestId)
-      try f.field(2, &blob)
+      try f.field(1, "request_id", &requestId)
+      try f.field(2, "blob", &blob)
     }
   }
 
@@ -313,8 +309,8 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &requestId)
-      try f.field(2, &key)
+      try f.field(1, "request_id", &requestId)
+      try f.field(2, "key", &key)
     }
   }
 
@@ -327,9 +323,9 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &requestId)
-      try f.field(2, &participantIdentity)
-      try f.field(3, &key)
+      try f.field(1, "request_id", &requestId)
+      try f.field(2, "participant_identity", &participantIdentity)
+      try f.field(3, "key", &key)
     }
   }
 
@@ -341,8 +337,8 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &requestId)
-      try f.field(2, &blob)
+      try f.field(1, "request_id", &requestId)
+      try f.field(2, "blob", &blob)
     }
   }
 }

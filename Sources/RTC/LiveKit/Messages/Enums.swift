@@ -11,6 +11,7 @@ extension LiveKit {
     public static let audio = TrackType(rawValue: 0)
     public static let video = TrackType(rawValue: 1)
     public static let data = TrackType(rawValue: 2)
+    public static let names: KeyValuePairs<Self, String> = [.audio: "AUDIO", .video: "VIDEO", .data: "DATA"]
 
     public var rawValue: Int32
     public init(rawValue: Int32) { self.rawValue = rawValue }
@@ -23,6 +24,10 @@ extension LiveKit {
     public static let microphone = TrackSource(rawValue: 2)
     public static let screenShare = TrackSource(rawValue: 3)
     public static let screenShareAudio = TrackSource(rawValue: 4)
+    public static let names: KeyValuePairs<Self, String> = [
+      .unknown: "UNKNOWN", .camera: "CAMERA", .microphone: "MICROPHONE", .screenShare: "SCREEN_SHARE",
+      .screenShareAudio: "SCREEN_SHARE_AUDIO",
+    ]
 
     public var rawValue: Int32
     public init(rawValue: Int32) { self.rawValue = rawValue }
@@ -34,6 +39,9 @@ extension LiveKit {
     public static let medium = VideoQuality(rawValue: 1)
     public static let high = VideoQuality(rawValue: 2)
     public static let off = VideoQuality(rawValue: 3)
+    public static let names: KeyValuePairs<Self, String> = [
+      .low: "LOW", .medium: "MEDIUM", .high: "HIGH", .off: "OFF",
+    ]
 
     public var rawValue: Int32
     public init(rawValue: Int32) { self.rawValue = rawValue }
@@ -45,6 +53,9 @@ extension LiveKit {
     public static let good = ConnectionQuality(rawValue: 1)
     public static let excellent = ConnectionQuality(rawValue: 2)
     public static let lost = ConnectionQuality(rawValue: 3)
+    public static let names: KeyValuePairs<Self, String> = [
+      .poor: "POOR", .good: "GOOD", .excellent: "EXCELLENT", .lost: "LOST",
+    ]
 
     public var rawValue: Int32
     public init(rawValue: Int32) { self.rawValue = rawValue }
@@ -55,6 +66,7 @@ extension LiveKit {
     public static let none = EncryptionType(rawValue: 0)
     public static let gcm = EncryptionType(rawValue: 1)
     public static let custom = EncryptionType(rawValue: 2)
+    public static let names: KeyValuePairs<Self, String> = [.none: "NONE", .gcm: "GCM", .custom: "CUSTOM"]
 
     public var rawValue: Int32
     public init(rawValue: Int32) { self.rawValue = rawValue }
@@ -69,6 +81,12 @@ extension LiveKit {
     public static let noiseSuppression = AudioTrackFeature(rawValue: 4)
     public static let enhancedNoiseCancellation = AudioTrackFeature(rawValue: 5)
     public static let preconnectBuffer = AudioTrackFeature(rawValue: 6)
+    public static let names: KeyValuePairs<Self, String> = [
+      .stereo: "TF_STEREO", .noDtx: "TF_NO_DTX", .autoGainControl: "TF_AUTO_GAIN_CONTROL",
+      .echoCancellation: "TF_ECHO_CANCELLATION", .noiseSuppression: "TF_NOISE_SUPPRESSION",
+      .enhancedNoiseCancellation: "TF_ENHANCED_NOISE_CANCELLATION",
+      .preconnectBuffer: "TF_PRECONNECT_BUFFER",
+    ]
 
     public var rawValue: Int32
     public init(rawValue: Int32) { self.rawValue = rawValue }
@@ -79,6 +97,9 @@ extension LiveKit {
     public static let userTimestamp = PacketTrailerFeature(rawValue: 0)
     public static let frameId = PacketTrailerFeature(rawValue: 1)
     public static let userData = PacketTrailerFeature(rawValue: 2)
+    public static let names: KeyValuePairs<Self, String> = [
+      .userTimestamp: "PTF_USER_TIMESTAMP", .frameId: "PTF_FRAME_ID", .userData: "PTF_USER_DATA",
+    ]
 
     public var rawValue: Int32
     public init(rawValue: Int32) { self.rawValue = rawValue }
@@ -89,6 +110,9 @@ extension LiveKit {
     public static let preferRegression = BackupCodecPolicy(rawValue: 0)
     public static let simulcast = BackupCodecPolicy(rawValue: 1)
     public static let regression = BackupCodecPolicy(rawValue: 2)
+    public static let names: KeyValuePairs<Self, String> = [
+      .preferRegression: "PREFER_REGRESSION", .simulcast: "SIMULCAST", .regression: "REGRESSION",
+    ]
 
     public var rawValue: Int32
     public init(rawValue: Int32) { self.rawValue = rawValue }
@@ -98,6 +122,7 @@ extension LiveKit {
   public struct StreamState: ProtobufEnum {
     public static let active = StreamState(rawValue: 0)
     public static let paused = StreamState(rawValue: 1)
+    public static let names: KeyValuePairs<Self, String> = [.active: "ACTIVE", .paused: "PAUSED"]
 
     public var rawValue: Int32
     public init(rawValue: Int32) { self.rawValue = rawValue }
@@ -107,6 +132,9 @@ extension LiveKit {
   public struct SignalTarget: ProtobufEnum {
     public static let publisher = SignalTarget(rawValue: 0)
     public static let subscriber = SignalTarget(rawValue: 1)
+    public static let names: KeyValuePairs<Self, String> = [
+      .publisher: "PUBLISHER", .subscriber: "SUBSCRIBER",
+    ]
 
     public var rawValue: Int32
     public init(rawValue: Int32) { self.rawValue = rawValue }
@@ -117,6 +145,7 @@ extension LiveKit {
     public static let udp = CandidateProtocol(rawValue: 0)
     public static let tcp = CandidateProtocol(rawValue: 1)
     public static let tls = CandidateProtocol(rawValue: 2)
+    public static let names: KeyValuePairs<Self, String> = [.udp: "UDP", .tcp: "TCP", .tls: "TLS"]
 
     public var rawValue: Int32
     public init(rawValue: Int32) { self.rawValue = rawValue }
@@ -141,6 +170,15 @@ extension LiveKit {
     public static let connectionTimeout = DisconnectReason(rawValue: 14)
     public static let mediaFailure = DisconnectReason(rawValue: 15)
     public static let agentError = DisconnectReason(rawValue: 16)
+    public static let names: KeyValuePairs<Self, String> = [
+      .unknownReason: "UNKNOWN_REASON", .clientInitiated: "CLIENT_INITIATED",
+      .duplicateIdentity: "DUPLICATE_IDENTITY", .serverShutdown: "SERVER_SHUTDOWN",
+      .participantRemoved: "PARTICIPANT_REMOVED", .roomDeleted: "ROOM_DELETED",
+      .stateMismatch: "STATE_MISMATCH", .joinFailure: "JOIN_FAILURE", .migration: "MIGRATION",
+      .signalClose: "SIGNAL_CLOSE", .roomClosed: "ROOM_CLOSED", .userUnavailable: "USER_UNAVAILABLE",
+      .userRejected: "USER_REJECTED", .sipTrunkFailure: "SIP_TRUNK_FAILURE",
+      .connectionTimeout: "CONNECTION_TIMEOUT", .mediaFailure: "MEDIA_FAILURE", .agentError: "AGENT_ERROR",
+    ]
 
     public var rawValue: Int32
     public init(rawValue: Int32) { self.rawValue = rawValue }
@@ -153,6 +191,11 @@ extension LiveKit {
     public static let publisherFailed = ReconnectReason(rawValue: 2)
     public static let subscriberFailed = ReconnectReason(rawValue: 3)
     public static let switchCandidate = ReconnectReason(rawValue: 4)
+    public static let names: KeyValuePairs<Self, String> = [
+      .unknown: "RR_UNKNOWN", .signalDisconnected: "RR_SIGNAL_DISCONNECTED",
+      .publisherFailed: "RR_PUBLISHER_FAILED", .subscriberFailed: "RR_SUBSCRIBER_FAILED",
+      .switchCandidate: "RR_SWITCH_CANDIDATE",
+    ]
 
     public var rawValue: Int32
     public init(rawValue: Int32) { self.rawValue = rawValue }
@@ -163,6 +206,9 @@ extension LiveKit {
     public static let unknown = SubscriptionError(rawValue: 0)
     public static let codecUnsupported = SubscriptionError(rawValue: 1)
     public static let trackNotfound = SubscriptionError(rawValue: 2)
+    public static let names: KeyValuePairs<Self, String> = [
+      .unknown: "SE_UNKNOWN", .codecUnsupported: "SE_CODEC_UNSUPPORTED", .trackNotfound: "SE_TRACK_NOTFOUND",
+    ]
 
     public var rawValue: Int32
     public init(rawValue: Int32) { self.rawValue = rawValue }
@@ -173,6 +219,9 @@ extension LiveKit {
     public static let unset = ClientConfigSetting(rawValue: 0)
     public static let disabled = ClientConfigSetting(rawValue: 1)
     public static let enabled = ClientConfigSetting(rawValue: 2)
+    public static let names: KeyValuePairs<Self, String> = [
+      .unset: "UNSET", .disabled: "DISABLED", .enabled: "ENABLED",
+    ]
 
     public var rawValue: Int32
     public init(rawValue: Int32) { self.rawValue = rawValue }
@@ -184,6 +233,25 @@ extension LiveKit {
     public static let e2ee = DataTrackExtensionID(rawValue: 1)
     public static let userTimestamp = DataTrackExtensionID(rawValue: 2)
     public static let participantSid = DataTrackExtensionID(rawValue: 255)
+    public static let names: KeyValuePairs<Self, String> = [
+      .invalid: "DTEI_INVALID", .e2ee: "DTEI_E2EE", .userTimestamp: "DTEI_USER_TIMESTAMP",
+      .participantSid: "DTEI_PARTICIPANT_SID",
+    ]
+
+    public var rawValue: Int32
+    public init(rawValue: Int32) { self.rawValue = rawValue }
+  }
+
+  /// The stream ids of data channels that both sides open without a handshake (protocol 18).
+  public struct NegotiatedDataChannelID: ProtobufEnum {
+    public static let invalid = NegotiatedDataChannelID(rawValue: 0)
+    public static let reliable = NegotiatedDataChannelID(rawValue: 100)
+    public static let lossy = NegotiatedDataChannelID(rawValue: 101)
+    public static let dataTrack = NegotiatedDataChannelID(rawValue: 102)
+    public static let names: KeyValuePairs<Self, String> = [
+      .invalid: "NDCI_INVALID", .reliable: "NDCI_RELIABLE", .lossy: "NDCI_LOSSY",
+      .dataTrack: "NDCI_DATA_TRACK",
+    ]
 
     public var rawValue: Int32
     public init(rawValue: Int32) { self.rawValue = rawValue }

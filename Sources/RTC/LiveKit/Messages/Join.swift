@@ -12,6 +12,7 @@ extension LiveKit {
     public struct Compression: ProtobufEnum {
       public static let none = Compression(rawValue: 0)
       public static let gzip = Compression(rawValue: 1)
+      public static let names: KeyValuePairs<Self, String> = [.none: "NONE", .gzip: "GZIP"]
 
       public var rawValue: Int32
       public init(rawValue: Int32) { self.rawValue = rawValue }
@@ -23,8 +24,8 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &compression)
-      try f.field(2, &joinRequest)
+      try f.field(1, "compression", &compression)
+      try f.field(2, "join_request", &joinRequest)
     }
   }
 
@@ -45,16 +46,16 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &clientInfo)
-      try f.field(2, &connectionSettings)
-      try f.field(3, &metadata)
-      try f.field(4, &participantAttributes)
-      try f.field(5, &addTrackRequests)
-      try f.field(6, &publisherOffer)
-      try f.field(7, &reconnect)
-      try f.field(8, &reconnectReason)
-      try f.field(9, &participantSid)
-      try f.field(10, &syncState)
+      try f.field(1, "client_info", &clientInfo)
+      try f.field(2, "connection_settings", &connectionSettings)
+      try f.field(3, "metadata", &metadata)
+      try f.field(4, "participant_attributes", &participantAttributes)
+      try f.field(5, "add_track_requests", &addTrackRequests)
+      try f.field(6, "publisher_offer", &publisherOffer)
+      try f.field(7, "reconnect", &reconnect)
+      try f.field(8, "reconnect_reason", &reconnectReason)
+      try f.field(9, "participant_sid", &participantSid)
+      try f.field(10, "sync_state", &syncState)
     }
   }
 
@@ -70,11 +71,11 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &autoSubscribe)
-      try f.field(2, &adaptiveStream)
-      try f.field(3, &subscriberAllowPause)
-      try f.field(4, &disableIceLite)
-      try f.field(5, &autoSubscribeDataTrack)
+      try f.field(1, "auto_subscribe", &autoSubscribe)
+      try f.field(2, "adaptive_stream", &adaptiveStream)
+      try f.field(3, "subscriber_allow_pause", &subscriberAllowPause)
+      try f.field(4, "disable_ice_lite", &disableIceLite)
+      try f.field(5, "auto_subscribe_data_track", &autoSubscribeDataTrack)
     }
   }
 
@@ -98,6 +99,11 @@ extension LiveKit {
       public static let unreal = SDK(rawValue: 13)
       public static let esp32 = SDK(rawValue: 14)
       public static let dotnet = SDK(rawValue: 15)
+      public static let names: KeyValuePairs<Self, String> = [
+        .unknown: "UNKNOWN", .js: "JS", .swift: "SWIFT", .android: "ANDROID", .flutter: "FLUTTER", .go: "GO",
+        .unity: "UNITY", .reactNative: "REACT_NATIVE", .rust: "RUST", .python: "PYTHON", .cpp: "CPP",
+        .unityWeb: "UNITY_WEB", .node: "NODE", .unreal: "UNREAL", .esp32: "ESP32", .dotnet: "DOTNET",
+      ]
 
       public var rawValue: Int32
       public init(rawValue: Int32) { self.rawValue = rawValue }
@@ -108,6 +114,10 @@ extension LiveKit {
       public static let unused = Capability(rawValue: 0)
       public static let packetTrailer = Capability(rawValue: 1)
       public static let compressionDeflateRaw = Capability(rawValue: 2)
+      public static let names: KeyValuePairs<Self, String> = [
+        .unused: "CAP_UNUSED", .packetTrailer: "CAP_PACKET_TRAILER",
+        .compressionDeflateRaw: "CAP_COMPRESSION_DEFLATE_RAW",
+      ]
 
       public var rawValue: Int32
       public init(rawValue: Int32) { self.rawValue = rawValue }
@@ -130,19 +140,19 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &sdk)
-      try f.field(2, &version)
-      try f.field(3, &`protocol`)
-      try f.field(4, &os)
-      try f.field(5, &osVersion)
-      try f.field(6, &deviceModel)
-      try f.field(7, &browser)
-      try f.field(8, &browserVersion)
-      try f.field(9, &address)
-      try f.field(10, &network)
-      try f.field(11, &otherSdks)
-      try f.field(12, &clientProtocol)
-      try f.field(13, &capabilities)
+      try f.field(1, "sdk", &sdk)
+      try f.field(2, "version", &version)
+      try f.field(3, "protocol", &`protocol`)
+      try f.field(4, "os", &os)
+      try f.field(5, "os_version", &osVersion)
+      try f.field(6, "device_model", &deviceModel)
+      try f.field(7, "browser", &browser)
+      try f.field(8, "browser_version", &browserVersion)
+      try f.field(9, "address", &address)
+      try f.field(10, "network", &network)
+      try f.field(11, "other_sdks", &otherSdks)
+      try f.field(12, "client_protocol", &clientProtocol)
+      try f.field(13, "capabilities", &capabilities)
     }
   }
 
@@ -170,21 +180,21 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &room)
-      try f.field(2, &participant)
-      try f.field(3, &otherParticipants)
-      try f.field(4, &serverVersion)
-      try f.field(5, &iceServers)
-      try f.field(6, &subscriberPrimary)
-      try f.field(7, &alternativeUrl)
-      try f.field(8, &clientConfiguration)
-      try f.field(9, &serverRegion)
-      try f.field(10, &pingTimeout)
-      try f.field(11, &pingInterval)
-      try f.field(12, &serverInfo)
-      try f.field(13, &sifTrailer)
-      try f.field(14, &enabledPublishCodecs)
-      try f.field(15, &fastPublish)
+      try f.field(1, "room", &room)
+      try f.field(2, "participant", &participant)
+      try f.field(3, "other_participants", &otherParticipants)
+      try f.field(4, "server_version", &serverVersion)
+      try f.field(5, "ice_servers", &iceServers)
+      try f.field(6, "subscriber_primary", &subscriberPrimary)
+      try f.field(7, "alternative_url", &alternativeUrl)
+      try f.field(8, "client_configuration", &clientConfiguration)
+      try f.field(9, "server_region", &serverRegion)
+      try f.field(10, "ping_timeout", &pingTimeout)
+      try f.field(11, "ping_interval", &pingInterval)
+      try f.field(12, "server_info", &serverInfo)
+      try f.field(13, "sif_trailer", &sifTrailer)
+      try f.field(14, "enabled_publish_codecs", &enabledPublishCodecs)
+      try f.field(15, "fast_publish", &fastPublish)
     }
   }
 
@@ -198,10 +208,10 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &iceServers)
-      try f.field(2, &clientConfiguration)
-      try f.field(3, &serverInfo)
-      try f.field(4, &lastMessageSeq)
+      try f.field(1, "ice_servers", &iceServers)
+      try f.field(2, "client_configuration", &clientConfiguration)
+      try f.field(3, "server_info", &serverInfo)
+      try f.field(4, "last_message_seq", &lastMessageSeq)
     }
   }
 
@@ -211,6 +221,7 @@ extension LiveKit {
     public struct Edition: ProtobufEnum {
       public static let standard = Edition(rawValue: 0)
       public static let cloud = Edition(rawValue: 1)
+      public static let names: KeyValuePairs<Self, String> = [.standard: "Standard", .cloud: "Cloud"]
 
       public var rawValue: Int32
       public init(rawValue: Int32) { self.rawValue = rawValue }
@@ -228,13 +239,13 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &edition)
-      try f.field(2, &version)
-      try f.field(3, &`protocol`)
-      try f.field(4, &region)
-      try f.field(5, &nodeId)
-      try f.field(6, &debugInfo)
-      try f.field(7, &agentProtocol)
+      try f.field(1, "edition", &edition)
+      try f.field(2, "version", &version)
+      try f.field(3, "protocol", &`protocol`)
+      try f.field(4, "region", &region)
+      try f.field(5, "node_id", &nodeId)
+      try f.field(6, "debug_info", &debugInfo)
+      try f.field(7, "agent_protocol", &agentProtocol)
     }
   }
 
@@ -248,9 +259,9 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &urls)
-      try f.field(2, &username)
-      try f.field(3, &credential)
+      try f.field(1, "urls", &urls)
+      try f.field(2, "username", &username)
+      try f.field(3, "credential", &credential)
     }
   }
 
@@ -265,11 +276,11 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &video)
-      try f.field(2, &screen)
-      try f.field(3, &resumeConnection)
-      try f.field(4, &disabledCodecs)
-      try f.field(5, &forceRelay)
+      try f.field(1, "video", &video)
+      try f.field(2, "screen", &screen)
+      try f.field(3, "resume_connection", &resumeConnection)
+      try f.field(4, "disabled_codecs", &disabledCodecs)
+      try f.field(5, "force_relay", &forceRelay)
     }
   }
 
@@ -280,7 +291,7 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &hardwareEncoder)
+      try f.field(1, "hardware_encoder", &hardwareEncoder)
     }
   }
 
@@ -292,8 +303,8 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &codecs)
-      try f.field(2, &publish)
+      try f.field(1, "codecs", &codecs)
+      try f.field(2, "publish", &publish)
     }
   }
 }

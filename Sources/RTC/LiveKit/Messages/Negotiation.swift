@@ -18,10 +18,10 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &type)
-      try f.field(2, &sdp)
-      try f.field(3, &id)
-      try f.field(4, &midToTrackId)
+      try f.field(1, "type", &type)
+      try f.field(2, "sdp", &sdp)
+      try f.field(3, "id", &id)
+      try f.field(4, "mid_to_track_id", &midToTrackId)
     }
   }
 
@@ -36,9 +36,9 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &candidateInit)
-      try f.field(2, &target)
-      try f.field(3, &final)
+      try f.field(1, "candidateInit", &candidateInit)
+      try f.field(2, "target", &target)
+      try f.field(3, "final", &final)
     }
   }
 
@@ -50,8 +50,8 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &numAudios)
-      try f.field(2, &numVideos)
+      try f.field(1, "num_audios", &numAudios)
+      try f.field(2, "num_videos", &numVideos)
     }
   }
 
@@ -70,15 +70,15 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &answer)
-      try f.field(2, &subscription)
-      try f.field(3, &publishTracks)
-      try f.field(4, &dataChannels)
-      try f.field(5, &offer)
-      try f.field(6, &trackSidsDisabled)
-      try f.field(7, &datachannelReceiveStates)
-      try f.field(8, &publishDataTracks)
-      try f.field(9, &dataSubscription)
+      try f.field(1, "answer", &answer)
+      try f.field(2, "subscription", &subscription)
+      try f.field(3, "publish_tracks", &publishTracks)
+      try f.field(4, "data_channels", &dataChannels)
+      try f.field(5, "offer", &offer)
+      try f.field(6, "track_sids_disabled", &trackSidsDisabled)
+      try f.field(7, "datachannel_receive_states", &datachannelReceiveStates)
+      try f.field(8, "publish_data_tracks", &publishDataTracks)
+      try f.field(9, "data_subscription", &dataSubscription)
     }
   }
 
@@ -90,8 +90,8 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &publisherSid)
-      try f.field(2, &lastSeq)
+      try f.field(1, "publisher_sid", &publisherSid)
+      try f.field(2, "last_seq", &lastSeq)
     }
   }
 
@@ -104,9 +104,9 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &label)
-      try f.field(2, &id)
-      try f.field(3, &target)
+      try f.field(1, "label", &label)
+      try f.field(2, "id", &id)
+      try f.field(3, "target", &target)
     }
   }
 }

@@ -14,6 +14,9 @@ extension LiveKit {
       public static let joined = State(rawValue: 1)
       public static let active = State(rawValue: 2)
       public static let disconnected = State(rawValue: 3)
+      public static let names: KeyValuePairs<Self, String> = [
+        .joining: "JOINING", .joined: "JOINED", .active: "ACTIVE", .disconnected: "DISCONNECTED",
+      ]
 
       public var rawValue: Int32
       public init(rawValue: Int32) { self.rawValue = rawValue }
@@ -28,6 +31,10 @@ extension LiveKit {
       public static let agent = Kind(rawValue: 4)
       public static let connector = Kind(rawValue: 7)
       public static let bridge = Kind(rawValue: 8)
+      public static let names: KeyValuePairs<Self, String> = [
+        .standard: "STANDARD", .ingress: "INGRESS", .egress: "EGRESS", .sip: "SIP", .agent: "AGENT",
+        .connector: "CONNECTOR", .bridge: "BRIDGE",
+      ]
 
       public var rawValue: Int32
       public init(rawValue: Int32) { self.rawValue = rawValue }
@@ -41,6 +48,10 @@ extension LiveKit {
       public static let connectorTwilio = KindDetail(rawValue: 3)
       public static let bridgeRtsp = KindDetail(rawValue: 4)
       public static let simulation = KindDetail(rawValue: 5)
+      public static let names: KeyValuePairs<Self, String> = [
+        .cloudAgent: "CLOUD_AGENT", .forwarded: "FORWARDED", .connectorWhatsapp: "CONNECTOR_WHATSAPP",
+        .connectorTwilio: "CONNECTOR_TWILIO", .bridgeRtsp: "BRIDGE_RTSP", .simulation: "SIMULATION",
+      ]
 
       public var rawValue: Int32
       public init(rawValue: Int32) { self.rawValue = rawValue }
@@ -70,25 +81,25 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &sid)
-      try f.field(2, &identity)
-      try f.field(3, &state)
-      try f.field(4, &tracks)
-      try f.field(5, &metadata)
-      try f.field(6, &joinedAt)
-      try f.field(9, &name)
-      try f.field(10, &version)
-      try f.field(11, &permission)
-      try f.field(12, &region)
-      try f.field(13, &isPublisher)
-      try f.field(14, &kind)
-      try f.field(15, &attributes)
-      try f.field(16, &disconnectReason)
-      try f.field(17, &joinedAtMs)
-      try f.field(18, &kindDetails)
-      try f.field(19, &dataTracks)
-      try f.field(20, &clientProtocol)
-      try f.field(21, &capabilities)
+      try f.field(1, "sid", &sid)
+      try f.field(2, "identity", &identity)
+      try f.field(3, "state", &state)
+      try f.field(4, "tracks", &tracks)
+      try f.field(5, "metadata", &metadata)
+      try f.field(6, "joined_at", &joinedAt)
+      try f.field(9, "name", &name)
+      try f.field(10, "version", &version)
+      try f.field(11, "permission", &permission)
+      try f.field(12, "region", &region)
+      try f.field(13, "is_publisher", &isPublisher)
+      try f.field(14, "kind", &kind)
+      try f.field(15, "attributes", &attributes)
+      try f.field(16, "disconnect_reason", &disconnectReason)
+      try f.field(17, "joined_at_ms", &joinedAtMs)
+      try f.field(18, "kind_details", &kindDetails)
+      try f.field(19, "data_tracks", &dataTracks)
+      try f.field(20, "client_protocol", &clientProtocol)
+      try f.field(21, "capabilities", &capabilities)
     }
   }
 
@@ -108,16 +119,16 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &canSubscribe)
-      try f.field(2, &canPublish)
-      try f.field(3, &canPublishData)
-      try f.field(7, &hidden)
-      try f.field(8, &recorder)
-      try f.field(9, &canPublishSources)
-      try f.field(10, &canUpdateMetadata)
-      try f.field(11, &agent)
-      try f.field(12, &canSubscribeMetrics)
-      try f.field(13, &canManageAgentSession)
+      try f.field(1, "can_subscribe", &canSubscribe)
+      try f.field(2, "can_publish", &canPublish)
+      try f.field(3, "can_publish_data", &canPublishData)
+      try f.field(7, "hidden", &hidden)
+      try f.field(8, "recorder", &recorder)
+      try f.field(9, "can_publish_sources", &canPublishSources)
+      try f.field(10, "can_update_metadata", &canUpdateMetadata)
+      try f.field(11, "agent", &agent)
+      try f.field(12, "can_subscribe_metrics", &canSubscribeMetrics)
+      try f.field(13, "can_manage_agent_session", &canManageAgentSession)
     }
   }
 
@@ -128,7 +139,7 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &participants)
+      try f.field(1, "participants", &participants)
     }
   }
 
@@ -142,10 +153,10 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &metadata)
-      try f.field(2, &name)
-      try f.field(3, &attributes)
-      try f.field(4, &requestId)
+      try f.field(1, "metadata", &metadata)
+      try f.field(2, "name", &name)
+      try f.field(3, "attributes", &attributes)
+      try f.field(4, "request_id", &requestId)
     }
   }
 
@@ -159,9 +170,9 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &sid)
-      try f.field(2, &level)
-      try f.field(3, &active)
+      try f.field(1, "sid", &sid)
+      try f.field(2, "level", &level)
+      try f.field(3, "active", &active)
     }
   }
 
@@ -172,7 +183,7 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &speakers)
+      try f.field(1, "speakers", &speakers)
     }
   }
 
@@ -186,9 +197,9 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &participantSid)
-      try f.field(2, &quality)
-      try f.field(3, &score)
+      try f.field(1, "participant_sid", &participantSid)
+      try f.field(2, "quality", &quality)
+      try f.field(3, "score", &score)
     }
   }
 
@@ -199,7 +210,7 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &updates)
+      try f.field(1, "updates", &updates)
     }
   }
 }

@@ -28,20 +28,20 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &sid)
-      try f.field(2, &name)
-      try f.field(3, &emptyTimeout)
-      try f.field(4, &maxParticipants)
-      try f.field(5, &creationTime)
-      try f.field(6, &turnPassword)
-      try f.field(7, &enabledCodecs)
-      try f.field(8, &metadata)
-      try f.field(9, &numParticipants)
-      try f.field(10, &activeRecording)
-      try f.field(11, &numPublishers)
-      try f.field(13, &version)
-      try f.field(14, &departureTimeout)
-      try f.field(15, &creationTimeMs)
+      try f.field(1, "sid", &sid)
+      try f.field(2, "name", &name)
+      try f.field(3, "empty_timeout", &emptyTimeout)
+      try f.field(4, "max_participants", &maxParticipants)
+      try f.field(5, "creation_time", &creationTime)
+      try f.field(6, "turn_password", &turnPassword)
+      try f.field(7, "enabled_codecs", &enabledCodecs)
+      try f.field(8, "metadata", &metadata)
+      try f.field(9, "num_participants", &numParticipants)
+      try f.field(10, "active_recording", &activeRecording)
+      try f.field(11, "num_publishers", &numPublishers)
+      try f.field(13, "version", &version)
+      try f.field(14, "departure_timeout", &departureTimeout)
+      try f.field(15, "creation_time_ms", &creationTimeMs)
     }
   }
 
@@ -52,7 +52,7 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &room)
+      try f.field(1, "room", &room)
     }
   }
 
@@ -66,10 +66,10 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &room)
-      try f.field(2, &token)
-      try f.field(3, &participant)
-      try f.field(4, &otherParticipants)
+      try f.field(1, "room", &room)
+      try f.field(2, "token", &token)
+      try f.field(3, "participant", &participant)
+      try f.field(4, "other_participants", &otherParticipants)
     }
   }
 
@@ -81,8 +81,8 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &unixMicro)
-      try f.field(2, &ticks)
+      try f.field(1, "unix_micro", &unixMicro)
+      try f.field(2, "ticks", &ticks)
     }
   }
 
@@ -94,8 +94,8 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &mime)
-      try f.field(2, &fmtpLine)
+      try f.field(1, "mime", &mime)
+      try f.field(2, "fmtp_line", &fmtpLine)
     }
   }
 
@@ -108,9 +108,9 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &enabled)
-      try f.field(2, &min)
-      try f.field(3, &max)
+      try f.field(1, "enabled", &enabled)
+      try f.field(2, "min", &min)
+      try f.field(3, "max", &max)
     }
   }
 }

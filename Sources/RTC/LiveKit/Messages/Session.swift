@@ -13,6 +13,9 @@ extension LiveKit {
       public static let disconnect = Action(rawValue: 0)
       public static let resume = Action(rawValue: 1)
       public static let reconnect = Action(rawValue: 2)
+      public static let names: KeyValuePairs<Self, String> = [
+        .disconnect: "DISCONNECT", .resume: "RESUME", .reconnect: "RECONNECT",
+      ]
 
       public var rawValue: Int32
       public init(rawValue: Int32) { self.rawValue = rawValue }
@@ -26,10 +29,10 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &canReconnect)
-      try f.field(2, &reason)
-      try f.field(3, &action)
-      try f.field(4, &regions)
+      try f.field(1, "can_reconnect", &canReconnect)
+      try f.field(2, "reason", &reason)
+      try f.field(3, "action", &action)
+      try f.field(4, "regions", &regions)
     }
   }
 
@@ -40,7 +43,7 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &regions)
+      try f.field(1, "regions", &regions)
     }
   }
 
@@ -53,9 +56,9 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &region)
-      try f.field(2, &url)
-      try f.field(3, &distance)
+      try f.field(1, "region", &region)
+      try f.field(2, "url", &url)
+      try f.field(3, "distance", &distance)
     }
   }
 
@@ -69,8 +72,8 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &timestamp)
-      try f.field(2, &rtt)
+      try f.field(1, "timestamp", &timestamp)
+      try f.field(2, "rtt", &rtt)
     }
   }
 
@@ -84,8 +87,8 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &lastPingTimestamp)
-      try f.field(2, &timestamp)
+      try f.field(1, "last_ping_timestamp", &lastPingTimestamp)
+      try f.field(2, "timestamp", &timestamp)
     }
   }
 
@@ -102,6 +105,26 @@ extension LiveKit {
       case disconnectSignalOnResume(Bool)
       case disconnectSignalOnResumeNoMessages(Bool)
       case leaveRequestFullReconnect(Bool)
+
+      public var speakerUpdate: Int32? { if case .speakerUpdate(let it) = self { it } else { nil } }
+      public var nodeFailure: Bool? { if case .nodeFailure(let it) = self { it } else { nil } }
+      public var migration: Bool? { if case .migration(let it) = self { it } else { nil } }
+      public var serverLeave: Bool? { if case .serverLeave(let it) = self { it } else { nil } }
+      public var switchCandidateProtocol: CandidateProtocol? {
+        if case .switchCandidateProtocol(let it) = self { it } else { nil }
+      }
+      public var subscriberBandwidth: Int64? {
+        if case .subscriberBandwidth(let it) = self { it } else { nil }
+      }
+      public var disconnectSignalOnResume: Bool? {
+        if case .disconnectSignalOnResume(let it) = self { it } else { nil }
+      }
+      public var disconnectSignalOnResumeNoMessages: Bool? {
+        if case .disconnectSignalOnResumeNoMessages(let it) = self { it } else { nil }
+      }
+      public var leaveRequestFullReconnect: Bool? {
+        if case .leaveRequestFullReconnect(let it) = self { it } else { nil }
+      }
     }
 
     public var scenario: Scenario?
@@ -109,31 +132,25 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      switch f.decoding {
-      case 0:
-        switch scenario {
-        case .speakerUpdate(let value): f.put(1, value)
-        case .nodeFailure(let value): f.put(2, value)
-        case .migration(let value): f.put(3, value)
-        case .serverLeave(let value): f.put(4, value)
-        case .switchCandidateProtocol(let value): f.put(5, value)
-        case .subscriberBandwidth(let value): f.put(6, value)
-        case .disconnectSignalOnResume(let value): f.put(7, value)
-        case .disconnectSignalOnResumeNoMessages(let value): f.put(8, value)
-        case .leaveRequestFullReconnect(let value): f.put(9, value)
-        case nil: break
-        }
-      case 1: scenario = .speakerUpdate(try f.take())
-      case 2: scenario = .nodeFailure(try f.take())
-      case 3: scenario = .migration(try f.take())
-      case 4: scenario = .serverLeave(try f.take())
-      case 5: scenario = .switchCandidateProtocol(try f.take())
-      case 6: scenario = .subscriberBandwidth(try f.take())
-      case 7: scenario = .disconnectSignalOnResume(try f.take())
-      case 8: scenario = .disconnectSignalOnResumeNoMessages(try f.take())
-      case 9: scenario = .leaveRequestFullReconnect(try f.take())
-      default: break
+      try f.oneof(1, "speaker_update", &scenario, Scenario.speakerUpdate) { $0?.speakerUpdate }
+      try f.oneof(2, "node_failure", &scenario, Scenario.nodeFailure) { $0?.nodeFailure }
+      try f.oneof(3, "migration", &scenario, Scenario.migration) { $0?.migration }
+      try f.oneof(4, "server_leave", &scenario, Scenario.serverLeave) { $0?.serverLeave }
+      try f.oneof(
+        5, "switch_candidate_protocol", &scenario, Scenario.switchCandidateProtocol
+      ) { $0?.switchCandidateProtocol }
+      try f.oneof(6, "subscriber_bandwidth", &scenario, Scenario.subscriberBandwidth) {
+        $0?.subscriberBandwidth
       }
+      try f.oneof(
+        7, "disconnect_signal_on_resume", &scenario, Scenario.disconnectSignalOnResume
+      ) { $0?.disconnectSignalOnResume }
+      try f.oneof(
+        8, "disconnect_signal_on_resume_no_messages", &scenario, Scenario.disconnectSignalOnResumeNoMessages
+      ) { $0?.disconnectSignalOnResumeNoMessages }
+      try f.oneof(
+        9, "leave_request_full_reconnect", &scenario, Scenario.leaveRequestFullReconnect
+      ) { $0?.leaveRequestFullReconnect }
     }
   }
 
@@ -153,6 +170,12 @@ extension LiveKit {
       public static let duplicateHandle = Reason(rawValue: 9)
       public static let duplicateName = Reason(rawValue: 10)
       public static let invalidRequest = Reason(rawValue: 11)
+      public static let names: KeyValuePairs<Self, String> = [
+        .ok: "OK", .notFound: "NOT_FOUND", .notAllowed: "NOT_ALLOWED", .limitExceeded: "LIMIT_EXCEEDED",
+        .queued: "QUEUED", .unsupportedType: "UNSUPPORTED_TYPE", .unclassifiedError: "UNCLASSIFIED_ERROR",
+        .invalidHandle: "INVALID_HANDLE", .invalidName: "INVALID_NAME", .duplicateHandle: "DUPLICATE_HANDLE",
+        .duplicateName: "DUPLICATE_NAME", .invalidRequest: "INVALID_REQUEST",
+      ]
 
       public var rawValue: Int32
       public init(rawValue: Int32) { self.rawValue = rawValue }
@@ -168,6 +191,25 @@ extension LiveKit {
       case updateVideoTrack(UpdateLocalVideoTrack)
       case publishDataTrack(PublishDataTrackRequest)
       case unpublishDataTrack(UnpublishDataTrackRequest)
+
+      public var trickle: TrickleRequest? { if case .trickle(let it) = self { it } else { nil } }
+      public var addTrack: AddTrackRequest? { if case .addTrack(let it) = self { it } else { nil } }
+      public var mute: MuteTrackRequest? { if case .mute(let it) = self { it } else { nil } }
+      public var updateMetadata: UpdateParticipantMetadata? {
+        if case .updateMetadata(let it) = self { it } else { nil }
+      }
+      public var updateAudioTrack: UpdateLocalAudioTrack? {
+        if case .updateAudioTrack(let it) = self { it } else { nil }
+      }
+      public var updateVideoTrack: UpdateLocalVideoTrack? {
+        if case .updateVideoTrack(let it) = self { it } else { nil }
+      }
+      public var publishDataTrack: PublishDataTrackRequest? {
+        if case .publishDataTrack(let it) = self { it } else { nil }
+      }
+      public var unpublishDataTrack: UnpublishDataTrackRequest? {
+        if case .unpublishDataTrack(let it) = self { it } else { nil }
+      }
     }
 
     public var requestId: UInt32 = 0
@@ -178,32 +220,17 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &requestId)
-      try f.field(2, &reason)
-      try f.field(3, &message)
-      switch f.decoding {
-      case 0:
-        switch request {
-        case .trickle(let value): f.put(4, value)
-        case .addTrack(let value): f.put(5, value)
-        case .mute(let value): f.put(6, value)
-        case .updateMetadata(let value): f.put(7, value)
-        case .updateAudioTrack(let value): f.put(8, value)
-        case .updateVideoTrack(let value): f.put(9, value)
-        case .publishDataTrack(let value): f.put(10, value)
-        case .unpublishDataTrack(let value): f.put(11, value)
-        case nil: break
-        }
-      case 4: request = .trickle(try f.take())
-      case 5: request = .addTrack(try f.take())
-      case 6: request = .mute(try f.take())
-      case 7: request = .updateMetadata(try f.take())
-      case 8: request = .updateAudioTrack(try f.take())
-      case 9: request = .updateVideoTrack(try f.take())
-      case 10: request = .publishDataTrack(try f.take())
-      case 11: request = .unpublishDataTrack(try f.take())
-      default: break
-      }
+      try f.field(1, "request_id", &requestId)
+      try f.field(2, "reason", &reason)
+      try f.field(3, "message", &message)
+      try f.oneof(4, "trickle", &request, Request.trickle) { $0?.trickle }
+      try f.oneof(5, "add_track", &request, Request.addTrack) { $0?.addTrack }
+      try f.oneof(6, "mute", &request, Request.mute) { $0?.mute }
+      try f.oneof(7, "update_metadata", &request, Request.updateMetadata) { $0?.updateMetadata }
+      try f.oneof(8, "update_audio_track", &request, Request.updateAudioTrack) { $0?.updateAudioTrack }
+      try f.oneof(9, "update_video_track", &request, Request.updateVideoTrack) { $0?.updateVideoTrack }
+      try f.oneof(10, "publish_data_track", &request, Request.publishDataTrack) { $0?.publishDataTrack }
+      try f.oneof(11, "unpublish_data_track", &request, Request.unpublishDataTrack) { $0?.unpublishDataTrack }
     }
   }
 }

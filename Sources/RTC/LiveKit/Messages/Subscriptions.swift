@@ -15,9 +15,9 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &trackSids)
-      try f.field(2, &subscribe)
-      try f.field(3, &participantTracks)
+      try f.field(1, "track_sids", &trackSids)
+      try f.field(2, "subscribe", &subscribe)
+      try f.field(3, "participant_tracks", &participantTracks)
     }
   }
 
@@ -29,8 +29,8 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &participantSid)
-      try f.field(2, &trackSids)
+      try f.field(1, "participant_sid", &participantSid)
+      try f.field(2, "track_sids", &trackSids)
     }
   }
 
@@ -47,13 +47,13 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &trackSids)
-      try f.field(3, &disabled)
-      try f.field(4, &quality)
-      try f.field(5, &width)
-      try f.field(6, &height)
-      try f.field(7, &fps)
-      try f.field(8, &priority)
+      try f.field(1, "track_sids", &trackSids)
+      try f.field(3, "disabled", &disabled)
+      try f.field(4, "quality", &quality)
+      try f.field(5, "width", &width)
+      try f.field(6, "height", &height)
+      try f.field(7, "fps", &fps)
+      try f.field(8, "priority", &priority)
     }
   }
 
@@ -65,8 +65,8 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &trackSid)
-      try f.field(2, &err)
+      try f.field(1, "track_sid", &trackSid)
+      try f.field(2, "err", &err)
     }
   }
 
@@ -77,7 +77,7 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &trackSid)
+      try f.field(1, "track_sid", &trackSid)
     }
   }
 
@@ -89,8 +89,8 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &allParticipants)
-      try f.field(2, &trackPermissions)
+      try f.field(1, "all_participants", &allParticipants)
+      try f.field(2, "track_permissions", &trackPermissions)
     }
   }
 
@@ -104,10 +104,10 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &participantSid)
-      try f.field(2, &allTracks)
-      try f.field(3, &trackSids)
-      try f.field(4, &participantIdentity)
+      try f.field(1, "participant_sid", &participantSid)
+      try f.field(2, "all_tracks", &allTracks)
+      try f.field(3, "track_sids", &trackSids)
+      try f.field(4, "participant_identity", &participantIdentity)
     }
   }
 
@@ -120,9 +120,9 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &participantSid)
-      try f.field(2, &trackSid)
-      try f.field(3, &allowed)
+      try f.field(1, "participant_sid", &participantSid)
+      try f.field(2, "track_sid", &trackSid)
+      try f.field(3, "allowed", &allowed)
     }
   }
 
@@ -133,7 +133,7 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &streamStates)
+      try f.field(1, "stream_states", &streamStates)
     }
   }
 
@@ -146,9 +146,9 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &participantSid)
-      try f.field(2, &trackSid)
-      try f.field(3, &state)
+      try f.field(1, "participant_sid", &participantSid)
+      try f.field(2, "track_sid", &trackSid)
+      try f.field(3, "state", &state)
     }
   }
 
@@ -161,9 +161,9 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &trackSid)
-      try f.field(2, &subscribedQualities)
-      try f.field(3, &subscribedCodecs)
+      try f.field(1, "track_sid", &trackSid)
+      try f.field(2, "subscribed_qualities", &subscribedQualities)
+      try f.field(3, "subscribed_codecs", &subscribedCodecs)
     }
   }
 
@@ -175,8 +175,8 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &codec)
-      try f.field(2, &qualities)
+      try f.field(1, "codec", &codec)
+      try f.field(2, "qualities", &qualities)
     }
   }
 
@@ -188,8 +188,8 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &quality)
-      try f.field(2, &enabled)
+      try f.field(1, "quality", &quality)
+      try f.field(2, "enabled", &enabled)
     }
   }
 
@@ -201,8 +201,8 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &trackSid)
-      try f.field(2, &subscribedAudioCodecs)
+      try f.field(1, "track_sid", &trackSid)
+      try f.field(2, "subscribed_audio_codecs", &subscribedAudioCodecs)
     }
   }
 
@@ -214,8 +214,8 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &codec)
-      try f.field(2, &enabled)
+      try f.field(1, "codec", &codec)
+      try f.field(2, "enabled", &enabled)
     }
   }
 }

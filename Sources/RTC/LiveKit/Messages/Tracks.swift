@@ -31,24 +31,24 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &cid)
-      try f.field(2, &name)
-      try f.field(3, &type)
-      try f.field(4, &width)
-      try f.field(5, &height)
-      try f.field(6, &muted)
-      try f.field(7, &disableDtx)
-      try f.field(8, &source)
-      try f.field(9, &layers)
-      try f.field(10, &simulcastCodecs)
-      try f.field(11, &sid)
-      try f.field(12, &stereo)
-      try f.field(13, &disableRed)
-      try f.field(14, &encryption)
-      try f.field(15, &stream)
-      try f.field(16, &backupCodecPolicy)
-      try f.field(17, &audioFeatures)
-      try f.field(18, &packetTrailerFeatures)
+      try f.field(1, "cid", &cid)
+      try f.field(2, "name", &name)
+      try f.field(3, "type", &type)
+      try f.field(4, "width", &width)
+      try f.field(5, "height", &height)
+      try f.field(6, "muted", &muted)
+      try f.field(7, "disable_dtx", &disableDtx)
+      try f.field(8, "source", &source)
+      try f.field(9, "layers", &layers)
+      try f.field(10, "simulcast_codecs", &simulcastCodecs)
+      try f.field(11, "sid", &sid)
+      try f.field(12, "stereo", &stereo)
+      try f.field(13, "disable_red", &disableRed)
+      try f.field(14, "encryption", &encryption)
+      try f.field(15, "stream", &stream)
+      try f.field(16, "backup_codec_policy", &backupCodecPolicy)
+      try f.field(17, "audio_features", &audioFeatures)
+      try f.field(18, "packet_trailer_features", &packetTrailerFeatures)
     }
   }
 
@@ -62,10 +62,10 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &codec)
-      try f.field(2, &cid)
-      try f.field(4, &layers)
-      try f.field(5, &videoLayerMode)
+      try f.field(1, "codec", &codec)
+      try f.field(2, "cid", &cid)
+      try f.field(4, "layers", &layers)
+      try f.field(5, "video_layer_mode", &videoLayerMode)
     }
   }
 
@@ -77,8 +77,8 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &cid)
-      try f.field(2, &track)
+      try f.field(1, "cid", &cid)
+      try f.field(2, "track", &track)
     }
   }
 
@@ -89,7 +89,7 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &trackSid)
+      try f.field(1, "track_sid", &trackSid)
     }
   }
 
@@ -120,27 +120,27 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &sid)
-      try f.field(2, &type)
-      try f.field(3, &name)
-      try f.field(4, &muted)
-      try f.field(5, &width)
-      try f.field(6, &height)
-      try f.field(7, &simulcast)
-      try f.field(8, &disableDtx)
-      try f.field(9, &source)
-      try f.field(10, &layers)
-      try f.field(11, &mimeType)
-      try f.field(12, &mid)
-      try f.field(13, &codecs)
-      try f.field(14, &stereo)
-      try f.field(15, &disableRed)
-      try f.field(16, &encryption)
-      try f.field(17, &stream)
-      try f.field(18, &version)
-      try f.field(19, &audioFeatures)
-      try f.field(20, &backupCodecPolicy)
-      try f.field(21, &packetTrailerFeatures)
+      try f.field(1, "sid", &sid)
+      try f.field(2, "type", &type)
+      try f.field(3, "name", &name)
+      try f.field(4, "muted", &muted)
+      try f.field(5, "width", &width)
+      try f.field(6, "height", &height)
+      try f.field(7, "simulcast", &simulcast)
+      try f.field(8, "disable_dtx", &disableDtx)
+      try f.field(9, "source", &source)
+      try f.field(10, "layers", &layers)
+      try f.field(11, "mime_type", &mimeType)
+      try f.field(12, "mid", &mid)
+      try f.field(13, "codecs", &codecs)
+      try f.field(14, "stereo", &stereo)
+      try f.field(15, "disable_red", &disableRed)
+      try f.field(16, "encryption", &encryption)
+      try f.field(17, "stream", &stream)
+      try f.field(18, "version", &version)
+      try f.field(19, "audio_features", &audioFeatures)
+      try f.field(20, "backup_codec_policy", &backupCodecPolicy)
+      try f.field(21, "packet_trailer_features", &packetTrailerFeatures)
     }
   }
 
@@ -156,12 +156,12 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &mimeType)
-      try f.field(2, &mid)
-      try f.field(3, &cid)
-      try f.field(4, &layers)
-      try f.field(5, &videoLayerMode)
-      try f.field(6, &sdpCid)
+      try f.field(1, "mime_type", &mimeType)
+      try f.field(2, "mid", &mid)
+      try f.field(3, "cid", &cid)
+      try f.field(4, "layers", &layers)
+      try f.field(5, "video_layer_mode", &videoLayerMode)
+      try f.field(6, "sdp_cid", &sdpCid)
     }
   }
 
@@ -173,6 +173,11 @@ extension LiveKit {
       public static let oneSpatialLayerPerStream = Mode(rawValue: 1)
       public static let multipleSpatialLayersPerStream = Mode(rawValue: 2)
       public static let oneSpatialLayerPerStreamIncompleteRtcpSr = Mode(rawValue: 3)
+      public static let names: KeyValuePairs<Self, String> = [
+        .modeUnused: "MODE_UNUSED", .oneSpatialLayerPerStream: "ONE_SPATIAL_LAYER_PER_STREAM",
+        .multipleSpatialLayersPerStream: "MULTIPLE_SPATIAL_LAYERS_PER_STREAM",
+        .oneSpatialLayerPerStreamIncompleteRtcpSr: "ONE_SPATIAL_LAYER_PER_STREAM_INCOMPLETE_RTCP_SR",
+      ]
 
       public var rawValue: Int32
       public init(rawValue: Int32) { self.rawValue = rawValue }
@@ -191,14 +196,14 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &quality)
-      try f.field(2, &width)
-      try f.field(3, &height)
-      try f.field(4, &bitrate)
-      try f.field(5, &ssrc)
-      try f.field(6, &spatialLayer)
-      try f.field(7, &rid)
-      try f.field(8, &repairSsrc)
+      try f.field(1, "quality", &quality)
+      try f.field(2, "width", &width)
+      try f.field(3, "height", &height)
+      try f.field(4, "bitrate", &bitrate)
+      try f.field(5, "ssrc", &ssrc)
+      try f.field(6, "spatial_layer", &spatialLayer)
+      try f.field(7, "rid", &rid)
+      try f.field(8, "repair_ssrc", &repairSsrc)
     }
   }
 
@@ -210,8 +215,8 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &sid)
-      try f.field(2, &muted)
+      try f.field(1, "sid", &sid)
+      try f.field(2, "muted", &muted)
     }
   }
 
@@ -223,8 +228,8 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &trackSid)
-      try f.field(2, &features)
+      try f.field(1, "track_sid", &trackSid)
+      try f.field(2, "features", &features)
     }
   }
 
@@ -237,9 +242,9 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &trackSid)
-      try f.field(2, &width)
-      try f.field(3, &height)
+      try f.field(1, "track_sid", &trackSid)
+      try f.field(2, "width", &width)
+      try f.field(3, "height", &height)
     }
   }
 
@@ -251,8 +256,8 @@ extension LiveKit {
     public init() {}
 
     public mutating func fields(_ f: inout ProtobufFields) throws(ProtobufError) {
-      try f.field(1, &trackSid)
-      try f.field(2, &layers)
+      try f.field(1, "track_sid", &trackSid)
+      try f.field(2, "layers", &layers)
     }
   }
 }

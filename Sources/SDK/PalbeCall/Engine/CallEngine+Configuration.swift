@@ -16,6 +16,8 @@ extension CallEngine {
     package var videoSource: (any VideoSource)?
     /// A 32-byte call key to begin with. Without one nothing is sent until `installKey`.
     package var firstKey: [UInt8]?
+    /// Everybody's key in slot 0, in a call of LiveKit's frame format. Without one nothing is sent until `change`.
+    package var liveKitKey: SharedLiveKitKey?
     /// Where media leaves from; by default the address that routes to the server. Port 0 takes any.
     package var bindAddress: SocketAddress?
     /// 1 to 120.

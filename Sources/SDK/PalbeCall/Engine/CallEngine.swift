@@ -146,7 +146,9 @@ package final class CallEngine: Sendable {
   package func installKey(
     _ key: [UInt8], sending: PalbeFrameEncryption.SendSwitch
   ) async throws(CallEngineError) {
-    guard case .sframe = configuration.encryption else { throw .encryptionIsOff }
+    guard configuration.encryption == .sframe else {
+      throw configuration.encryption == .none ? .encryptionIsOff : .otherEncryption
+    }
     try Self.check(key)
     // Decided under the lock of the phase: a key is either among the pending ones before they are taken, or in the mailbox.
     let threads = phase.withLock { phase -> CallThreads? in
@@ -175,6 +177,16 @@ package final class CallEngine: Sendable {
   package func confirmSendKey() async {
     pendingKeys.withLock { $0.confirm() }
     threads?.network.send(.confirmSendKey)
+  }
+
+  /// Changes the keys of a running call of LiveKit's frame format. Its first key belongs into the configuration.
+  package func change(_ change: LiveKitKeyChange) async throws(CallEngineError) {
+    guard case .liveKit = configuration.encryption else {
+      throw configuration.encryption == .none ? .encryptionIsOff : .otherEncryption
+    }
+    let reply = Latch<Result<Void, CallEngineError>>()
+    guard let threads, threads.network.send(.change(change, reply)) else { throw .notConnected }
+    try await reply.wait().get()
   }
 
   /// Stops or resumes sending a track. Before `start` it holds from the first packet on.

@@ -21,6 +21,8 @@ package enum CallEngineError: Error, Equatable, Sendable, CustomStringConvertibl
   case key(FrameKeyError)
   /// A key was given to a call without end-to-end encryption.
   case encryptionIsOff
+  /// A key was given to a call whose frames have another format.
+  case otherEncryption
   /// The track is not published.
   case notPublished
   /// The engine was started before.
@@ -49,6 +51,7 @@ package enum CallEngineError: Error, Equatable, Sendable, CustomStringConvertibl
     case .key(.roomReused): "this room already served another call under this key"
     case .key(let error): "the call key was refused: \(error)"
     case .encryptionIsOff: "this call has no end-to-end encryption"
+    case .otherEncryption: "this call's frames are encrypted in another format"
     case .notPublished: "the track is not published"
     case .alreadyStarted: "the call was started before"
     case .notConnected: "not connected"

@@ -22,6 +22,7 @@ final class CallThreads: Sendable {
     case pictureLost(RemoteTrackID)
     case installKey([UInt8], PalbeFrameEncryption.SendSwitch, Latch<Result<Void, CallEngineError>>)
     case confirmSendKey
+    case change(LiveKitKeyChange, Latch<Result<Void, CallEngineError>>)
     case setMuted(LocalTrack, Bool)
     case statistics(Latch<CallStatistics?>)
     case leave

@@ -53,7 +53,7 @@ struct NetworkLoop: ~Copyable {
     threads.network.drain(into: &rest)
     for message in rest {
       switch message {
-      case .installKey(_, _, let reply): reply.set(.failure(.notConnected))
+      case .installKey(_, _, let reply), .change(_, let reply): reply.set(.failure(.notConnected))
       case .statistics(let reply): reply.set(statistics)
       case .signalingOpened(let link): link.close()
       default: break
@@ -85,6 +85,7 @@ struct NetworkLoop: ~Copyable {
         throw .key(error)
       }
     }
+    if let key = threads.configuration.liveKitKey { try change(.set(key, index: 0, identity: nil)) }
     for track in threads.configuration.publishes where threads.switches.isMuted(track) {
       session.setMuted(track, true, at: now)
     }
@@ -330,10 +331,28 @@ struct NetworkLoop: ~Copyable {
         reply.set(.failure(.key(error)))
       }
     case .confirmSendKey: session.confirmSendKey(at: now)
+    case .change(let change, let reply):
+      do throws(CallEngineError) {
+        try self.change(change)
+        reply.set(.success(()))
+      } catch {
+        reply.set(.failure(error))
+      }
     case .setMuted(let track, let muted): session.setMuted(track, muted, at: now)
     case .statistics(let reply): reply.set(session.statistics)
     case .leave: leave(at: now)
     }
+  }
+
+  private mutating func change(_ change: LiveKitKeyChange) throws(CallEngineError) {
+    do throws(FrameKeyError) {
+      switch change {
+      case .set(let key, let index, let identity):
+        try session.setLiveKitKey(key.copy(), index: index, identity: identity)
+      case .ratchet(let index): try session.ratchetLiveKitKey(index: index)
+      case .send(let index): session.setLiveKitSendIndex(index)
+      }
+    } catch { throw .key(error) }
   }
 
   private mutating func leave(at now: Instant) {

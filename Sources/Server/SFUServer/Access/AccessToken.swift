@@ -46,6 +46,8 @@ import PalbeWire
     var canUpdateOwnMetadata = false
     var canPublishSources: [String] = []
     var hidden = false
+    /// Ours: what the holder publishes must be encrypted end to end.
+    var requireE2EE = false
   }
 
   /// Clocks may differ by this much, in seconds.
@@ -63,6 +65,7 @@ import PalbeWire
       var canUpdateOwnMetadata: Bool?
       var canPublishSources: [String]?
       var hidden: Bool?
+      var requireE2EE: Bool?
     }
     var iss: String?
     var sub: String?
@@ -111,7 +114,8 @@ import PalbeWire
       roomJoin: grant?.roomJoin ?? false, room: grant?.room ?? "", canPublish: canPublish,
       canSubscribe: grant?.canSubscribe ?? true, canPublishData: grant?.canPublishData ?? canPublish,
       canUpdateOwnMetadata: grant?.canUpdateOwnMetadata ?? false,
-      canPublishSources: grant?.canPublishSources ?? [], hidden: grant?.hidden ?? false)
+      canPublishSources: grant?.canPublishSources ?? [], hidden: grant?.hidden ?? false,
+      requireE2EE: grant?.requireE2EE ?? false)
   }
 
   private static func decode<T: Decodable>(_ type: T.Type, _ part: Substring) -> T? {
@@ -131,6 +135,7 @@ import PalbeWire
     grant.canUpdateOwnMetadata = video.canUpdateOwnMetadata
     grant.canPublishSources = video.canPublishSources
     grant.hidden = video.hidden
+    grant.requiresE2EE = video.requireE2EE
     return grant
   }
 }

@@ -21,7 +21,8 @@ import PalbeWire
 /// 3. The grant allows to join a room; 401.
 /// 4. There is an identity, and it has at most 256 bytes; 400.
 /// 5. There is a room name, and it has at most 256 bytes; 400.
-/// 6. `join_request` is base64url of a `WrappedJoinRequest`, plain or gzip, at most 1 MiB decompressed; 400.
+/// 6. On `/rtc` without it the query items say the same, and the session has two connections (`QueryJoin`).
+///    Else `join_request` is base64url of a `WrappedJoinRequest`, plain or gzip, at most 1 MiB decompressed; 400.
 @_spi(Testing) public struct JoinResolver: Sendable {
   static let nameByteLimit = 256
   @_spi(Testing) public static let joinRequestByteLimit = 1 << 20
@@ -40,6 +41,12 @@ import PalbeWire
     guard !token.video.room.isEmpty else { throw .badRequest("the token names no room") }
     guard token.video.room.utf8.count <= Self.nameByteLimit else {
       throw .badRequest("the room name is longer than \(Self.nameByteLimit) bytes")
+    }
+    let query = QueryJoin(request)
+    if let query, request.query("join_request") == nil {
+      var details = JoinDetails(grant: token.grant, request: try query.joinRequest())
+      details.usesTwoConnections = true
+      return details
     }
     guard let text = request.query("join_request"), !text.isEmpty else {
       throw .badRequest("join_request is missing")

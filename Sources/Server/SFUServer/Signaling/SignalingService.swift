@@ -4,14 +4,14 @@ import PalbeUnits
 import PalbeWebServer
 import Synchronization
 
-/// Answers the signaling port: LiveKit's `/rtc/v1` path and a health check.
+/// Answers the signaling port: LiveKit's paths `/rtc/v1` and `/rtc`, and a health check.
 ///
 /// | path | answer |
 /// |---|---|
 /// | `/` | 200 `OK` while every worker turns, else 406 |
-/// | `/rtc/v1` | the WebSocket, or the status of `JoinResolver`; 404 without an upgrade |
-/// | `/rtc/v1/validate` | 200 `success`, or the status that `/rtc/v1` would give |
-/// | anything else | 404, `/rtc` and `/rtc/validate` too: that path with two connections is not spoken here |
+/// | `/rtc/v1`, `/rtc` | the WebSocket, or the status of `JoinResolver`; 404 without an upgrade |
+/// | `/rtc/v1/validate`, `/rtc/validate` | 200 `success`, or the status that the WebSocket would get |
+/// | anything else | 404 |
 final class SignalingService: WebServerHandler {
   /// A worker that has not turned for this long is stuck.
   static let healthLimit = TimeDelta.seconds(4)
@@ -34,7 +34,8 @@ final class SignalingService: WebServerHandler {
     if request.method == "OPTIONS" { return preflight(request) }
     switch (request.method, request.path) {
     case ("GET", "/"), ("HEAD", "/"): return health()
-    case ("GET", "/rtc/v1/validate"), ("HEAD", "/rtc/v1/validate"):
+    case ("GET", "/rtc/v1/validate"), ("HEAD", "/rtc/v1/validate"), ("GET", "/rtc/validate"),
+      ("HEAD", "/rtc/validate"):
       do throws(JoinRefusal) {
         _ = try resolve(request)
         return answer("success")
@@ -46,7 +47,9 @@ final class SignalingService: WebServerHandler {
   }
 
   func upgrade(_ request: HTTPRequest, socket: WebSocket) -> UpgradeDecision {
-    guard request.path == "/rtc/v1" else { return .reject(answer("not found", status: 404)) }
+    guard request.path == "/rtc/v1" || request.path == "/rtc" else {
+      return .reject(answer("not found", status: 404))
+    }
     do throws(JoinRefusal) {
       let details = try resolve(request)
       let inbox = inboxes[RoomPlacement.worker(of: details.grant.room, among: inboxes.count)]

@@ -1,5 +1,7 @@
 import PalbeDTLS
 import PalbeEventLoop
+import PalbeLiveKit
+import PalbeProtobuf
 import PalbeSFUCore
 import PalbeUnits
 
@@ -13,6 +15,10 @@ struct WorkerSeed: ~Copyable, Sendable {
   var identity: DTLSIdentity
   var auditFile: AuditFile?
   var log: ServerLog
+  /// Renews tokens; nil without keys.
+  var minter: TokenMinter?
+  /// Is told what webhooks tell.
+  var notify: @Sendable (RoomNotice) -> Void = { _ in }
 }
 
 /// One thread's share of the SFU: a UDP socket, a core with its rooms, and nothing shared with other workers.
@@ -40,6 +46,11 @@ struct MediaWorker: ~Copyable {
   private var incoming = ReceiveBatch(capacity: 64)
   private var outgoing = SendBatch(capacity: 64, segmentation: true)
   private var connections: [ConnectionID: SignalingConnection] = [:]
+  private let minter: TokenMinter?
+  private let notify: @Sendable (RoomNotice) -> Void
+  /// Who waits for what came of a command.
+  private var replies: [CommandID: @Sendable (RoomAnswer) -> Void] = [:]
+  private var commandCount: UInt64 = 0
   private var signals: [WorkerInbox.Signal] = []
   private var controls: [WorkerInbox.Control] = []
   /// The kernel's buffer is full and the socket is watched until it is not.
@@ -54,6 +65,8 @@ struct MediaWorker: ~Copyable {
     index = seed.index
     inbox = seed.inbox
     log = seed.log
+    minter = seed.minter
+    notify = seed.notify
     audit = seed.auditFile.map { [log = seed.log] in AuditBuffer(file: $0, log: log) }
     core = SFUWorker(
       configuration: seed.configuration, identity: seed.identity, random: SystemRandom.source(),
@@ -134,6 +147,12 @@ struct MediaWorker: ~Copyable {
         connections[id] = nil
         core.handle(.closed(id), at: now)
         takeOutput(at: now)
+      case .command(let command, let reply):
+        commandCount += 1
+        let id = CommandID(commandCount)
+        replies[id] = reply
+        core.handle(.command(id, command), at: now)
+        takeOutput(at: now)
       case .stop: shutDown(at: now)
       }
     }
@@ -198,9 +217,19 @@ struct MediaWorker: ~Copyable {
       switch event {
       case .send(let id, let message): connections[id]?.send(message)
       case .close(let id): connections[id]?.close()
+      case .answer(let id, let answer): replies.removeValue(forKey: id)?(answer)
+      case .notice(let notice): notify(notice)
+      case .refreshToken(let id, let grant): refreshToken(for: grant, on: id)
       case .log(let record): write(record, at: now)
       }
     }
+  }
+
+  private func refreshToken(for grant: AccessGrant, on id: ConnectionID) {
+    guard let token = minter?.token(for: grant, now: WallClock.unixNanoseconds() / 1_000_000_000) else {
+      return
+    }
+    connections[id]?.send(LiveKit.SignalResponse(.refreshToken(token)).serialized())
   }
 
   private mutating func write(_ record: SFULogRecord, at now: Instant) {

@@ -17,6 +17,8 @@ final class WorkerInbox: Sendable {
   /// From the server.
   enum Control: Sendable {
     case closed(ConnectionID)
+    /// Carry out an operator's command, and say on the worker's thread what came of it.
+    case command(RoomCommand, @Sendable (RoomAnswer) -> Void)
     /// Shut down and end the thread.
     case stop
   }
@@ -30,7 +32,7 @@ final class WorkerInbox: Sendable {
   init() throws(SystemError) {
     signals = try Mailbox(capacity: Self.signalCapacity)
     // Refuses nothing: an end that is lost leaves a participant in its room for ever. It is bounded all the same, by
-    // one end for each connection the web server holds, at most 4,096, and the server's one `stop`.
+    // one end or command for each connection the web server holds, at most 4,096, and the server's one `stop`.
     controls = try Mailbox(capacity: .max)
     turnedAt = Atomic(MonotonicClock.now().nanoseconds)
   }

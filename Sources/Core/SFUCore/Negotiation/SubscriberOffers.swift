@@ -1,0 +1,230 @@
+import PalbeDTLS
+import PalbeICE
+import PalbeLiveKit
+import PalbeProtobuf
+import PalbeRTP
+import PalbeSDP
+import PalbeUnits
+
+/// Our offers in a session of two connections: one section for each track the client receives.
+///
+///     wanted ── 10 ms after the join, else 150 ms ──▶ offered ── answer ──▶ settled
+///
+/// One offer is under way at a time; what changes meanwhile is in the next one. A section whose track is gone is inactive
+/// and is used again for another track of its kind.
+struct SubscriberOffers {
+  /// An `m=` section of ours.
+  struct Section {
+    let mid: String
+    let kind: TrackKind
+    /// Nil while inactive.
+    var downTrack: DownTrack?
+  }
+
+  private static let firstDelay = TimeDelta.milliseconds(10)
+  private static let delay = TimeDelta.milliseconds(150)
+  private static let answerTimeout = TimeDelta.seconds(15)
+
+  private let sessionID: UInt64
+  private var version: UInt64 = 0
+  /// Number of the last offer.
+  private(set) var id: UInt32 = 0
+  private(set) var sections: [Section] = []
+  /// When the answer to the offer under way must be here.
+  private var answerDeadline: Instant?
+  /// When to make the next offer.
+  private var dueAt: Instant?
+  /// Our extension ids.
+  static let ids: RTPExtensionIDs = {
+    var ids = RTPExtensionIDs()
+    for (id, uri) in extensions { ids.negotiate(uri: uri, id: id) }
+    return ids
+  }()
+  static let extensions: [(id: UInt8, uri: String)] = [
+    (1, RTPExtensionIDs.audioLevelURI), (3, RTPExtensionIDs.transportSequenceNumberURI),
+    (4, RTPExtensionIDs.midURI), (13, RTPExtensionIDs.videoOrientationURI),
+  ]
+
+  init(sessionID: UInt64) { self.sessionID = sessionID }
+
+  /// The client receives something else from now on.
+  mutating func want(at now: Instant) {
+    guard dueAt == nil else { return }
+    dueAt = now + (id == 0 ? Self.firstDelay : Self.delay)
+  }
+
+  var nextDeadline: Instant? { answerDeadline ?? dueAt }
+
+  /// An offer that should have been answered; the client is beyond our help.
+  func isOverdue(at now: Instant) -> Bool { answerDeadline.map { now >= $0 } ?? false }
+
+  func isDue(at now: Instant) -> Bool { answerDeadline == nil && (dueAt.map { now >= $0 } ?? false) }
+
+  /// The answer to the offer under way will not come: its signaling broke.
+  mutating func forgetAnswer() {
+    answerDeadline = nil
+    dueAt = nil
+  }
+
+  /// True for the answer to the offer under way. Some clients leave the number out.
+  mutating func settle(_ answer: LiveKit.SessionDescription) -> Bool {
+    guard answerDeadline != nil, answer.id == id || answer.id == 0 else { return false }
+    answerDeadline = nil
+    return true
+  }
+
+  /// The next offer.
+  mutating func make(
+    for downlink: Downlink, transport: TransportParameters, candidates: [String], at now: Instant
+  ) -> SessionDescription {
+    dueAt = nil
+    answerDeadline = now + Self.answerTimeout
+    id += 1
+    version += 1
+    assign(downlink.downTracks)
+    var media = sections.map { section in Self.media(section, transport) }
+    var data = MediaSection.dataChannel(mid: "data")
+    data.set(transport)
+    media.append(data)
+    media[0].candidates = candidates
+    media[0].isEndOfCandidates = true
+    var offer = SessionDescription(
+      offering: media, origin: SDPOrigin(sessionID: sessionID, version: version))
+    offer.isICELite = true
+    return offer
+  }
+
+  private mutating func assign(_ downTracks: [DownTrack]) {
+    for index in sections.indices where sections[index].downTrack?.isEnded == true {
+      sections[index].downTrack = nil
+    }
+    for downTrack in downTracks where !sections.contains(where: { $0.downTrack === downTrack }) {
+      let kind = downTrack.track.kind
+      if let free = sections.firstIndex(where: { $0.kind == kind && $0.downTrack == nil }) {
+        sections[free].downTrack = downTrack
+      } else {
+        sections.append(Section(mid: "\(sections.count)", kind: kind, downTrack: downTrack))
+      }
+    }
+  }
+
+  private static func media(_ section: Section, _ transport: TransportParameters) -> MediaSection {
+    var media = MediaSection.rtp(
+      section.kind == .audio ? .audio : .video, mid: section.mid,
+      direction: section.downTrack == nil ? .inactive : .sendonly)
+    media.headerExtensions = extensions.map { HeaderExtension(id: $0.id, uri: $0.uri) }
+    media.codecs = section.kind.offeredCodecs
+    if let downTrack = section.downTrack {
+      let track = downTrack.track
+      media.setSending(
+        MediaStreamID(stream: track.publisher.sid + "|" + track.sid, track: track.sid), ssrc: downTrack.ssrc,
+        rtx: section.kind == .video ? downTrack.repairSSRC : nil, cname: track.publisher.sid)
+    }
+    media.set(transport)
+    return media
+  }
+}
+
+extension TrackKind {
+  /// What we offer to send.
+  var offeredCodecs: [RTPCodec] {
+    switch self {
+    case .audio:
+      [
+        RTPCodec(
+          111, "opus", clockRate: 48_000, channels: 2, parameters: "minptime=10;useinbandfec=1",
+          feedback: ["transport-cc"])
+      ]
+    case .video:
+      [
+        RTPCodec(
+          96, "VP8", clockRate: 90_000, feedback: ["transport-cc", "ccm fir", "nack", "nack pli"]),
+        RTPCodec(97, "rtx", clockRate: 90_000, parameters: "apt=96"),
+      ]
+    }
+  }
+}
+
+extension Participant {
+  /// The client receives something else from now on, and will be offered it.
+  func wantOffer(at now: Instant) {
+    offers?.want(at: now)
+    if let deadline = offers?.nextDeadline { wake(at: deadline) }
+  }
+
+  /// Makes an offer when one is due. Says so when the last one was not answered.
+  func makeOffer(at now: Instant) -> Departure? {
+    guard offers != nil else { return nil }
+    if offers?.isOverdue(at: now) == true, connection != nil { return .noAnswer }
+    if offers?.isDue(at: now) == true, connection != nil { sendOffer(at: now) }
+    if let deadline = offers?.nextDeadline, deadline > now { wake(at: deadline) }
+    return nil
+  }
+
+  private func sendOffer(at now: Instant) {
+    let local = TransportParameters(
+      iceUsernameFragment: downTransport.ice.local.usernameFragment,
+      icePassword: downTransport.ice.local.password,
+      fingerprint: Fingerprint(sha256: context.identity.fingerprint.bytes), setup: .actpass)
+    let candidates = context.configuration.candidates.map { ICECandidate(.host, $0).attribute }
+    guard
+      let offer = offers?.make(for: downlink, transport: local, candidates: candidates, at: now),
+      let id = offers?.id
+    else { return }
+    send(
+      .offer(
+        .with {
+          $0.type = "offer"
+          $0.sdp = offer.description
+          $0.id = id
+        }))
+  }
+}
+
+extension SignalPlane {
+  /// The client's answer to an offer of ours: what it accepted begins.
+  func takeUp(_ message: LiveKit.SessionDescription, of participant: Participant, at now: Instant) {
+    guard participant.offers?.settle(message) == true else { return }
+    let answer: SessionDescription
+    do throws(SDPError) { answer = try SessionDescription(parsing: message.sdp) } catch {
+      context.log(.warning, "answer refused", participant.logFields + [("error", "\(error)")])
+      return remove(participant, .noAnswer, at: now)
+    }
+    guard let remote = answer.transport, let fingerprint = remote.fingerprint,
+      fingerprint.algorithm == "sha-256", remote.setup != .passive
+    else {
+      context.log(.warning, "answer without a usable transport", participant.logFields)
+      return remove(participant, .noAnswer, at: now)
+    }
+    let transport = participant.downTransport
+    // The certificate stays for the whole session.
+    if transport.expectedFingerprint == nil { transport.expectedFingerprint = fingerprint.bytes }
+    for section in participant.offers?.sections ?? [] {
+      guard let downTrack = section.downTrack, !downTrack.isEnded,
+        let index = answer.index(ofMid: section.mid), !answer.media[index].isRejected,
+        let codec = AcceptedCodec(in: answer.media[index], kind: section.kind)
+      else { continue }
+      let isNew = downTrack.placement == nil
+      downTrack.place(
+        DownTrack.Placement(
+          mid: section.mid, payloadType: codec.codec.payloadType,
+          repairPayloadType: codec.repairPayloadType, ids: SubscriberOffers.ids,
+          answersNACKs: codec.hasNACK))
+      if isNew { start([downTrack], of: participant, at: now) }
+    }
+    participant.wantOfferIfChanged(at: now)
+  }
+}
+
+extension Participant {
+  /// What changed while an offer was under way is in the next one.
+  func wantOfferIfChanged(at now: Instant) {
+    guard let offers else { return }
+    let offered = offers.sections.compactMap(\.downTrack)
+    let isSettled =
+      offered.allSatisfy { !$0.isEnded }
+      && downlink.downTracks.allSatisfy { downTrack in offered.contains { $0 === downTrack } }
+    if !isSettled { wantOffer(at: now) }
+    if let deadline = offers.nextDeadline { wake(at: deadline) }
+  }
+}

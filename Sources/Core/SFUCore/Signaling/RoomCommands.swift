@@ -1,0 +1,153 @@
+import PalbeLiveKit
+import PalbeProtobuf
+import PalbeUnits
+
+/// An operator's commands.
+extension SignalPlane {
+  func carryOut(_ command: RoomCommand, at now: Instant) -> RoomAnswer {
+    do throws(RoomRefusal) { return try answer(command, at: now) } catch { return .refused(error) }
+  }
+
+  private func answer(_ command: RoomCommand, at now: Instant) throws(RoomRefusal) -> RoomAnswer {
+    switch command {
+    case .create(let settings): return .room(try create(settings, at: now).info)
+    case .list(let names):
+      let rooms =
+        names.isEmpty ? Array(directory.rooms.values) : Set(names).compactMap { directory.rooms[$0] }
+      return .rooms(rooms.sorted { $0.name < $1.name }.map(\.info))
+    case .delete(let name):
+      let room = try room(name)
+      for participant in room.participants {
+        remove(participant, .roomDeleted, at: now, keepingRoom: true)
+      }
+      end(room, at: now)
+      return .done
+    case .listParticipants(let name): return .participants(try room(name).participants.map(\.info))
+    case .participant(let name, let identity): return .participant(try participant(name, identity).info)
+    case .remove(let name, let identity):
+      remove(try participant(name, identity), .removed, at: now)
+      return .done
+    case .mute(let name, let identity, let sid, let isMuted):
+      return .track(try mute(sid, isMuted, of: try participant(name, identity), at: now))
+    case .update(let name, let identity, let change):
+      return .participant(try update(try participant(name, identity), change, at: now))
+    case .subscribe(let name, let identity, let tracks, let isSubscribed):
+      let request = LiveKit.UpdateSubscription.with {
+        $0.trackSids = tracks
+        $0.subscribe = isSubscribed
+      }
+      updateSubscription(request, of: try participant(name, identity), at: now)
+      return .done
+    case .setMetadata(let name, let metadata):
+      let room = try room(name)
+      guard TextLimits.accepts(metadata: metadata) else { throw .tooLong(field: "metadata") }
+      room.metadata = metadata
+      room.broadcast()
+      return .room(room.info)
+    }
+  }
+
+  private func room(_ name: String) throws(RoomRefusal) -> Room {
+    guard let room = directory.rooms[name] else { throw .noSuchRoom }
+    return room
+  }
+
+  private func participant(_ name: String, _ identity: String) throws(RoomRefusal) -> Participant {
+    guard let participant = try room(name).participant(identity: identity) else { throw .noSuchParticipant }
+    return participant
+  }
+
+  private func create(_ settings: RoomSettings, at now: Instant) throws(RoomRefusal) -> Room {
+    guard TextLimits.accepts(name: settings.name) else { throw .tooLong(field: "name") }
+    guard TextLimits.accepts(metadata: settings.metadata ?? "") else { throw .tooLong(field: "metadata") }
+    let existing = directory.rooms[settings.name]
+    guard let room = existing ?? makeRoom(named: settings.name, at: now) else { throw .tooManyRooms }
+    if let seconds = settings.emptyTimeout { room.emptyTimeout = .seconds(Int(seconds)) }
+    if let seconds = settings.departureTimeout { room.departureTimeout = .seconds(Int(seconds)) }
+    if let count = settings.maxParticipants, count > 0 {
+      room.maxParticipants = min(Int(count), context.configuration.maxParticipantsPerRoom)
+    }
+    if let requires = settings.requiresE2EE { room.requiresE2EE = requires || room.requiresE2EE }
+    if let metadata = settings.metadata, metadata != room.metadata {
+      room.metadata = metadata
+      room.broadcast()
+    }
+    if existing == nil { room.wait(afterDeparture: false, from: now) }
+    return room
+  }
+
+  /// The publisher is asked and obeys; others are told at once.
+  private func mute(
+    _ sid: String, _ isMuted: Bool, of participant: Participant, at now: Instant
+  ) throws(RoomRefusal) -> LiveKit.TrackInfo {
+    guard let track = participant.uplink.track(sid: sid) else { throw .noSuchTrack }
+    guard isMuted || !track.info.muted || context.configuration.allowsRemoteUnmute else {
+      throw .mayNotUnmute
+    }
+    if track.info.muted != isMuted {
+      let request = LiveKit.MuteTrackRequest.with {
+        $0.sid = sid
+        $0.muted = isMuted
+      }
+      participant.send(.mute(request))
+      mute(request, of: participant, at: now)
+    }
+    return track.info
+  }
+
+  private func update(
+    _ participant: Participant, _ change: ParticipantChange, at now: Instant
+  ) throws(RoomRefusal) -> LiveKit.ParticipantInfo {
+    var attributes = participant.attributes
+    for (key, value) in change.attributes { attributes[key] = value.isEmpty ? nil : value }
+    guard TextLimits.accepts(name: change.name ?? "") else { throw .tooLong(field: "name") }
+    guard TextLimits.accepts(metadata: change.metadata ?? "") else { throw .tooLong(field: "metadata") }
+    guard TextLimits.accepts(attributes: attributes) else { throw .tooLong(field: "attributes") }
+    if let name = change.name { participant.name = name }
+    if let metadata = change.metadata { participant.metadata = metadata }
+    participant.attributes = attributes
+    if let permission = change.permission { apply(permission, to: participant, at: now) }
+    participant.room.broadcastInfo(of: participant)
+    return participant.info
+  }
+
+  /// What is taken away stops at once; what is given works from now on.
+  private func apply(
+    _ permission: LiveKit.ParticipantPermission, to participant: Participant, at now: Instant
+  ) {
+    let couldSubscribe = participant.grant.canSubscribe
+    participant.grant.canSubscribe = permission.canSubscribe
+    participant.grant.canPublish = permission.canPublish
+    participant.grant.canPublishData = permission.canPublishData
+    participant.grant.canUpdateOwnMetadata = permission.canUpdateMetadata
+    participant.grant.hidden = permission.hidden
+    participant.grant.canPublishSources = permission.canPublishSources.compactMap(\.grantName)
+    for track in participant.uplink.tracks where !participant.mayPublish(track.info.source) {
+      unpublish(track, of: participant)
+      participant.send(.trackUnpublished(.with { $0.trackSid = track.sid }))
+    }
+    if !permission.canSubscribe {
+      for downTrack in participant.downlink.downTracks {
+        participant.room.unsubscribe(participant, from: downTrack.track)
+      }
+    } else if !couldSubscribe {
+      participant.room.subscribeToAll(participant)
+      participant.requestSections()
+    }
+    participant.nextTokenAt = now
+    participant.wake(at: now)
+  }
+}
+
+extension LiveKit.TrackSource {
+  /// The name in a token's `canPublishSources`.
+  var grantName: String? {
+    switch self {
+    case .camera: "camera"
+    case .microphone: "microphone"
+    case .screenShare: "screen_share"
+    case .screenShareAudio: "screen_share_audio"
+    default: nil
+    }
+  }
+}

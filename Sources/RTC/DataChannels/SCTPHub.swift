@@ -1,0 +1,185 @@
+import PalbeUnits
+
+/// Names an association across threads.
+public struct SCTPPeer: Hashable, Sendable {
+  /// The thread that owns the peer's transport, in numbers of the shell's own.
+  public var worker: Int
+  /// Unique on that thread.
+  public var id: UInt64
+
+  /// A name.
+  public init(worker: Int, id: UInt64) {
+    self.worker = worker
+    self.id = id
+  }
+}
+
+/// A channel of a peer's, as the destination of a message.
+public struct SCTPDestination: Hashable, Sendable {
+  /// Whose.
+  public var peer: SCTPPeer
+  /// The channel's number.
+  public var channel: UInt16
+
+  /// A destination.
+  public init(peer: SCTPPeer, channel: UInt16) {
+    self.peer = peer
+    self.channel = channel
+  }
+}
+
+/// What a worker asks of the thread that owns the `SCTPHub`.
+public enum SCTPCommand: Sendable {
+  /// DTLS is up: begin. An association of that name is ended first.
+  case open(SCTPPeer, role: SCTPRole, SCTPConfiguration, negotiated: [DataChannel])
+  /// A decrypted datagram of the peer's.
+  case datagram(SCTPPeer, [UInt8])
+  /// Open a channel in-band.
+  case openChannel(SCTPPeer, DataChannel)
+  /// One message to each destination.
+  case send([SCTPDestination], MessageKind, [UInt8])
+  /// Close a channel.
+  case closeChannel(SCTPPeer, UInt16)
+  /// Send what waits, say goodbye, forget it.
+  case close(SCTPPeer)
+  /// The peer is gone: say nothing more about it.
+  case discard(SCTPPeer)
+}
+
+/// What a worker gets back.
+public enum SCTPReport: Equatable, Sendable {
+  /// To be encrypted and sent to the peer.
+  case transmit(SCTPPeer, [UInt8])
+  /// Something happened. After `closed` and `aborted` the peer is forgotten.
+  case event(SCTPPeer, SCTPEvent)
+  /// A message was not taken, or a channel not opened (`channel` is nil then).
+  case refused(SCTPPeer, channel: UInt16?, SCTPError)
+
+  /// Who gets it.
+  public var peer: SCTPPeer {
+    switch self {
+    case .transmit(let peer, _), .event(let peer, _), .refused(let peer, _, _): peer
+    }
+  }
+}
+
+/// The associations of all workers, on the one thread that may call usrsctp.
+///
+/// ## Overview
+///
+///     worker ──SCTPCommand──▶ mailbox ──▶ hub.handle     hub.pollReport ──▶ that worker's mailbox ──SCTPReport──▶
+///
+///     var hub = try SCTPHub()
+///     loop:
+///       for command in mailbox { hub.handle(command, at: now) }
+///       if hub.nextDeadline <= now { hub.handleTimeout(at: now) }
+///       while let report = hub.pollReport() { mailboxes[report.peer.worker].send(report) }
+///
+/// ## Function
+///
+/// Commands and reports are values, so nothing of usrsctp's leaves the thread. A full mailbox loses what it
+/// is given: a datagram is repeated by SCTP; the sender of a message sees the refusal and must not wait for
+/// more. A peer that floods costs its own worker's mailbox, so let each worker have one. Reports that nobody
+/// polls are bounded by the events and datagrams of each association, and refusals by `refusalLimit`.
+public final class SCTPHub {
+  static let refusalLimit = 4_096
+
+  private let library: SCTPLibrary
+  private var associations: [SCTPPeer: SCTPAssociation] = [:]
+  private var refusals: [SCTPReport] = []
+  private var refusalHead = 0
+  private var current: SCTPAssociation?
+  private var buffer = [UInt8](repeating: 0, count: 1_400)
+
+  /// Claims the library; throws `libraryInUse` while another has it.
+  public init() throws(SCTPError) { library = try SCTPLibrary() }
+
+  /// Peers that are known.
+  public var peerCount: Int { associations.count }
+
+  /// When to call `handleTimeout`.
+  public var nextDeadline: Instant? { library.nextDeadline }
+
+  /// Runs the timers.
+  public func handleTimeout(at now: Instant) { library.handleTimeout(at: now) }
+
+  /// Does what a worker asks. What concerns a peer that is not known is ignored.
+  public func handle(_ command: SCTPCommand, at now: Instant) {
+    switch command {
+    case .open(let peer, let role, let configuration, let negotiated):
+      discard(peer)
+      do throws(SCTPError) {
+        let association = try library.makeAssociation(role: role, configuration: configuration, at: now)
+        association.peer = peer
+        associations[peer] = association
+        for channel in negotiated { try association.addNegotiatedChannel(channel) }
+      } catch {
+        refuse(peer, channel: nil, error)
+      }
+    case .datagram(let peer, let bytes):
+      associations[peer]?.handle(bytes.span, at: now)
+    case .openChannel(let peer, let channel):
+      do throws(SCTPError) {
+        _ = try associations[peer]?.openChannel(channel, at: now)
+      } catch {
+        refuse(peer, channel: nil, error)
+      }
+    case .send(let destinations, let kind, let bytes):
+      for destination in destinations {
+        do throws(SCTPError) {
+          try associations[destination.peer]?.send(
+            bytes.span, kind: kind, channel: destination.channel, at: now)
+        } catch {
+          refuse(destination.peer, channel: destination.channel, error)
+        }
+      }
+    case .closeChannel(let peer, let channel):
+      do throws(SCTPError) {
+        try associations[peer]?.closeChannel(channel, at: now)
+      } catch {
+        refuse(peer, channel: channel, error)
+      }
+    case .close(let peer): associations[peer]?.close(at: now)
+    case .discard(let peer): discard(peer)
+    }
+  }
+
+  /// The next report; each association's events come before its datagrams.
+  public func pollReport() -> SCTPReport? {
+    if refusalHead < refusals.count {
+      refusalHead += 1
+      let report = refusals[refusalHead - 1]
+      if refusalHead == refusals.count {
+        refusals.removeAll(keepingCapacity: true)
+        refusalHead = 0
+      }
+      return report
+    }
+    while true {
+      if let association = current, let peer = association.peer {
+        if let event = association.pollEvent() { return .event(peer, event) }
+        if let datagram = nextDatagram(of: association) { return .transmit(peer, datagram) }
+        if association.hasEnded, associations[peer] === association { associations[peer] = nil }
+      }
+      current = library.pollReady()
+      if current == nil { return nil }
+    }
+  }
+
+  private func nextDatagram(of association: SCTPAssociation) -> [UInt8]? {
+    var span = buffer.mutableSpan
+    guard let count = association.pollTransmit(into: &span) else { return nil }
+    return Array(buffer[..<count])
+  }
+
+  private func discard(_ peer: SCTPPeer) {
+    guard let association = associations.removeValue(forKey: peer) else { return }
+    association.peer = nil
+    association.abort()
+  }
+
+  private func refuse(_ peer: SCTPPeer, channel: UInt16?, _ error: SCTPError) {
+    guard refusals.count - refusalHead < Self.refusalLimit else { return }
+    refusals.append(.refused(peer, channel: channel, error))
+  }
+}

@@ -1,0 +1,245 @@
+import PalbeLiveKit
+import PalbeProtobuf
+import PalbeSFUCore
+import PalbeUnits
+import Testing
+
+/// What an operator does to rooms and participants (livekit-protocol, section 2), and what webhooks tell.
+struct AdministrationTests {
+  private func refusal(_ answer: RoomAnswer?) -> RoomRefusal? {
+    if case .refused(let reason)? = answer { reason } else { nil }
+  }
+
+  @Test("CreateRoom: settings stay, the room waits empty_timeout for somebody, then departure_timeout")
+  func create() throws {
+    let world = try World()
+    var settings = RoomSettings(name: "room")
+    settings.emptyTimeout = 60
+    settings.departureTimeout = 5
+    settings.maxParticipants = 1
+    settings.metadata = "about"
+    guard case .room(let room)? = world.command(.create(settings)) else {
+      Issue.record("no room")
+      return
+    }
+    #expect(room.name == "room" && room.sid.hasPrefix("RM_") && room.metadata == "about")
+    #expect(room.emptyTimeout == 60 && room.departureTimeout == 5 && room.maxParticipants == 1)
+    world.run(for: .seconds(59))
+    let alice = try world.client("alice")
+    world.join(alice)
+    #expect(alice.join?.room?.sid == room.sid)
+    #expect(alice.join?.room?.metadata == "about")
+    let bob = try world.client("bob")
+    world.join(bob)
+    #expect(bob.leaves.map(\.reason) == [.joinFailure])
+    world.signal(.leave(LiveKit.LeaveRequest()), from: alice)
+    world.run(for: .seconds(4))
+    #expect(world.command(.list(names: ["room"])) == .rooms([room]))
+    world.run(for: .seconds(2))
+    #expect(world.command(.list(names: [])) == .rooms([]))
+    #expect(world.notices.map(\.event) == [.roomStarted, .participantConnectionAborted, .roomFinished])
+    _ = world.command(.create(settings))
+    world.run(for: .seconds(61))
+    #expect(world.command(.list(names: [])) == .rooms([]))
+    #expect(world.worker.nextDeadline == nil)
+  }
+
+  @Test("Rooms are made by joining only where that is allowed")
+  func autoCreate() throws {
+    let world = try World(configuration: { $0.createsRooms = false })
+    let alice = try world.client("alice")
+    world.join(alice)
+    #expect(alice.leaves.map(\.reason) == [.joinFailure])
+    _ = world.command(.create(RoomSettings(name: "room")))
+    let bob = try world.client("bob")
+    world.join(bob)
+    #expect(bob.join != nil)
+  }
+
+  @Test("DeleteRoom: everyone leaves with ROOM_DELETED")
+  func delete() throws {
+    let world = try World()
+    let (alice, bob) = try call(world)
+    #expect(world.command(.delete(room: "room")) == .done)
+    for client in [alice, bob] {
+      #expect(client.leaves.map(\.reason) == [.roomDeleted])
+      #expect(client.leaves.map(\.action) == [.disconnect])
+      #expect(client.isClosed)
+    }
+    #expect(refusal(world.command(.delete(room: "room"))) == .noSuchRoom)
+    #expect(world.notices.last?.event == .roomFinished)
+  }
+
+  @Test("ListParticipants and GetParticipant tell what members see; the unknown is refused by name")
+  func list() throws {
+    let world = try World()
+    let (alice, _) = try call(world)
+    guard case .participants(let list)? = world.command(.listParticipants(room: "room")),
+      case .participant(let one)? = world.command(.participant(room: "room", identity: "alice"))
+    else {
+      Issue.record("no answer")
+      return
+    }
+    #expect(list.map(\.identity) == ["alice", "bob"])
+    #expect(one.sid == alice.join?.participant?.sid)
+    #expect(one.tracks.count == 2)
+    #expect(refusal(world.command(.participant(room: "x", identity: "alice"))) == .noSuchRoom)
+    #expect(refusal(world.command(.participant(room: "room", identity: "x"))) == .noSuchParticipant)
+  }
+
+  @Test("RemoveParticipant: PARTICIPANT_REMOVED, and the others see it go")
+  func remove() throws {
+    let world = try World()
+    let (alice, bob) = try call(world)
+    #expect(world.command(.remove(room: "room", identity: "alice")) == .done)
+    #expect(alice.leaves.map(\.reason) == [.participantRemoved])
+    #expect(alice.isClosed)
+    #expect(bob.updates(of: "alice").last?.state == .disconnected)
+    #expect(bob.updates(of: "alice").last?.disconnectReason == .participantRemoved)
+    #expect(world.notices.last?.event == .participantLeft)
+    #expect(world.notices.last?.participant?.identity == "alice")
+  }
+
+  @Test("MutePublishedTrack: the publisher is asked, others are told; unmuting is the publisher's alone")
+  func mute() throws {
+    let world = try World()
+    let (alice, bob) = try call(world)
+    let sid = alice.updates(of: "alice").last?.tracks.first?.sid ?? ""
+    guard
+      case .track(let track)? = world.command(
+        .mute(room: "room", identity: "alice", track: sid, isMuted: true))
+    else {
+      Issue.record("no track")
+      return
+    }
+    #expect(track.muted && track.sid == sid)
+    let asked = alice.messages.compactMap { if case .mute(let request) = $0 { request } else { nil } }
+    #expect(asked.map(\.sid) == [sid] && asked.allSatisfy(\.muted))
+    #expect(bob.updates(of: "alice").last?.tracks.first { $0.sid == sid }?.muted == true)
+    let unmute = RoomCommand.mute(room: "room", identity: "alice", track: sid, isMuted: false)
+    #expect(refusal(world.command(unmute)) == .mayNotUnmute)
+    let unknown = RoomCommand.mute(room: "room", identity: "alice", track: "TR_x", isMuted: true)
+    #expect(refusal(world.command(unknown)) == .noSuchTrack)
+  }
+
+  @Test("UpdateParticipant: texts are merged; a permission that is taken away works at once, and back again")
+  func update() throws {
+    let world = try World()
+    let (alice, bob) = try call(world)
+    var change = ParticipantChange()
+    change.name = "Alice A."
+    change.attributes = ["a": "1", "b": ""]
+    guard
+      case .participant(let info)? = world.command(.update(room: "room", identity: "alice", change))
+    else {
+      Issue.record("no participant")
+      return
+    }
+    #expect(info.name == "Alice A." && info.attributes == ["a": "1"])
+    #expect(bob.updates(of: "alice").last?.name == "Alice A.")
+
+    change = ParticipantChange()
+    change.permission = .with { $0.canPublish = true }
+    _ = world.command(.update(room: "room", identity: "bob", change))
+    let before = bob.packets.count
+    try ForwardingTests.send(3, from: alice, track: 1, in: world)
+    world.run(for: .milliseconds(100))
+    #expect(bob.packets.count == before)
+    #expect(world.tokens.last?.grant.canSubscribe == false)
+    change.permission = .with { $0.canSubscribe = true }
+    _ = world.command(.update(room: "room", identity: "bob", change))
+    world.run(for: .seconds(1))
+    try ForwardingTests.send(3, from: alice, track: 1, in: world)
+    world.run(for: .milliseconds(100))
+    #expect(bob.packets.count == before + 6)
+
+    _ = world.command(.update(room: "room", identity: "alice", change))
+    #expect(bob.updates(of: "alice").last?.tracks.isEmpty == true)
+    let withdrawn = alice.messages.count { if case .trackUnpublished = $0 { true } else { false } }
+    #expect(withdrawn == 2)
+    change.metadata = String(repeating: "x", count: 65_537)
+    #expect(
+      refusal(world.command(.update(room: "room", identity: "alice", change))) == .tooLong(field: "metadata"))
+  }
+
+  @Test("UpdateSubscriptions and UpdateRoomMetadata")
+  func subscribe() throws {
+    let world = try World()
+    let (alice, bob) = try call(world)
+    let sids = alice.updates(of: "alice").last?.tracks.map(\.sid) ?? []
+    let command = RoomCommand.subscribe(room: "room", identity: "bob", tracks: sids, isSubscribed: false)
+    #expect(world.command(command) == .done)
+    let before = bob.packets.count
+    try ForwardingTests.send(3, from: alice, track: 1, in: world)
+    world.run(for: .milliseconds(100))
+    #expect(bob.packets.count == before)
+    _ = world.command(.setMetadata(room: "room", metadata: "new"))
+    for client in [alice, bob] {
+      let rooms = client.messages.compactMap { message -> LiveKit.Room? in
+        if case .roomUpdate(let update) = message { update.room } else { nil }
+      }
+      #expect(rooms.map(\.metadata) == ["new"])
+    }
+  }
+
+  @Test("refresh_token: soon after the join, then every five minutes, with the present grant")
+  func tokens() throws {
+    let world = try World()
+    let (alice, _) = try call(world)
+    #expect(world.tokens.filter { $0.connection == alice.connection }.count == 1)
+    world.run(for: .seconds(601))
+    let own = world.tokens.filter { $0.connection == alice.connection }
+    #expect(own.count == 3)
+    #expect(own.allSatisfy { $0.grant.identity == "alice" && $0.grant.room == "room" })
+  }
+
+  @Test("Webhooks: a room's life in order, each notice with its room and what it is about")
+  func notices() throws {
+    let world = try World()
+    let (alice, bob) = try call(world)
+    world.signal(.leave(LiveKit.LeaveRequest()), from: alice)
+    world.signal(.leave(LiveKit.LeaveRequest()), from: bob)
+    world.run(for: .seconds(21))
+    #expect(
+      world.notices.map(\.event) == [
+        .roomStarted, .trackPublished, .trackPublished, .participantJoined, .participantJoined,
+        .participantLeft, .participantLeft, .roomFinished,
+      ])
+    #expect(world.notices.allSatisfy { $0.room.name == "room" && $0.createdAt >= 1_760_000_000 })
+    #expect(world.notices[1].track?.sid.hasPrefix("TR_") == true)
+  }
+}
+
+/// Rooms that take only what is encrypted end to end.
+struct RequiredE2EETests {
+  enum Way: CaseIterable { case configuration, room, token }
+
+  @Test(
+    "require_e2ee: a clear track is refused with a reason, an encrypted one is taken", arguments: Way.allCases
+  )
+  func refused(way: Way) throws {
+    let world = try World(configuration: { $0.requiresE2EE = way == .configuration })
+    if way == .room {
+      var settings = RoomSettings(name: "room")
+      settings.requiresE2EE = true
+      _ = world.command(.create(settings))
+    }
+    let alice = try world.client("alice")
+    world.join(alice, grant: { $0.requiresE2EE = way == .token })
+    let track = world.track("cam", .video)
+    var request = alice.addTrack(track)
+    request.encryption = .none
+    world.signal(.addTrack(request), from: alice)
+    #expect(alice.refusals.map(\.reason) == [.notAllowed])
+    #expect(alice.refusals.last?.message.contains("encrypted end to end") == true)
+    for (cid, encryption) in [("a", LiveKit.EncryptionType.gcm), ("b", .custom)] {
+      request.cid = cid
+      request.encryption = encryption
+      world.signal(.addTrack(request), from: alice)
+    }
+    let published = alice.messages.count { if case .trackPublished = $0 { true } else { false } }
+    #expect(published == 2)
+    #expect(alice.refusals.count == 1)
+    #expect(alice.join?.sifTrailer.isEmpty == true)
+  }
+}
