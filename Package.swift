@@ -164,7 +164,7 @@ let targets: [Target] = [
   tests("PalbeProtobuf", base + ["PalbeTestKit"]),
   tests("PalbeCrypto", base + ["PalbeTestKit", "CPalbeMallocCounter"]),
   tests("PalbeRTP", base + ["PalbeTestKit", "CPalbeMallocCounter"]),
-  tests("PalbeCongestion", base + ["PalbeRTP", "PalbeTestKit"]),
+  tests("PalbeCongestion", base + ["PalbeRTP", "PalbeTestKit", "PalbeNetSim", "CPalbeMallocCounter"]),
   tests("PalbeSDP", base + ["PalbeTestKit"], exclude: ["Fixtures"]),
   tests(
     "PalbeSRTP", base + ["PalbeRTP", "PalbeCrypto", "PalbeTestKit", "CPalbeSRTP", "CPalbeMallocCounter"]),

@@ -40,7 +40,8 @@ public struct NetworkSimulator: Sendable {
   }
   private struct Progress {
     var lastArrival = Instant(nanoseconds: .min)
-    var bottleneckFree = Instant(nanoseconds: .min)
+    /// Inside a run of lost datagrams.
+    var isLosing = false
   }
 
   /// What happened so far.
@@ -49,6 +50,9 @@ public struct NetworkSimulator: Sendable {
   private let defaultLink: Link
   private var links: [Route: Link] = [:]
   private var progress: [Route: Progress] = [:]
+  private var bottlenecks: [Route: Bottleneck] = [:]
+  /// The route whose bottleneck another one goes through.
+  private var shared: [Route: Route] = [:]
   private var underway = ArrivalQueue()
   private var nat = AddressTranslation()
 
@@ -68,6 +72,13 @@ public struct NetworkSimulator: Sendable {
   public mutating func setLink(_ link: Link, between one: SocketAddress, and other: SocketAddress) {
     setLink(link, from: one, to: other)
     setLink(link, from: other, to: one)
+  }
+
+  /// Lets a route's datagrams go through the bottleneck of another one, as two flows over one access line do.
+  public mutating func shareBottleneck(
+    from source: SocketAddress, to destination: SocketAddress, with other: (SocketAddress, SocketAddress)
+  ) {
+    shared[Route(source: source, destination: destination)] = Route(source: other.0, destination: other.1)
   }
 
   /// Puts `inside` behind a NAT: others see `outside`, and only those whom it sent to can answer. Calling it again is a
@@ -92,7 +103,7 @@ public struct NetworkSimulator: Sendable {
       statistics.oversized += 1
       return
     }
-    if chance(link.loss) {
+    if isLost(link, route) {
       statistics.lost += 1
       return
     }
@@ -141,13 +152,18 @@ public struct NetworkSimulator: Sendable {
     _ byteCount: Int, _ link: Link, _ route: Route, at now: Instant
   ) -> Instant? {
     guard let bandwidth = link.bandwidth, bandwidth > .zero else { return now }
-    var state = progress[route] ?? Progress()
-    let start = max(now, state.bottleneckFree)
-    guard start - now <= link.queue else { return nil }
-    let bits = Double(byteCount + Self.headerByteCount) * 8
-    state.bottleneckFree = start + .seconds(bits / Double(bandwidth.bitsPerSecond))
-    progress[route] = state
-    return state.bottleneckFree
+    return bottlenecks[shared[route] ?? route, default: Bottleneck()]
+      .pass(byteCount + Self.headerByteCount, link, bandwidth, at: now)
+  }
+
+  /// One datagram by chance, or a run of them (Gilbert's model).
+  private mutating func isLost(_ link: Link, _ route: Route) -> Bool {
+    guard link.lossBurst > 1, link.loss > 0, link.loss < 1 else { return chance(link.loss) }
+    let enter = link.loss / (link.lossBurst * (1 - link.loss))
+    let wasLosing = progress[route]?.isLosing ?? false
+    let isLosing = wasLosing ? !chance(1 / link.lossBurst) : chance(enter)
+    progress[route, default: Progress()].isLosing = isLosing
+    return isLosing
   }
 
   private mutating func chance(_ probability: Double) -> Bool {
