@@ -16,7 +16,7 @@ test: setup
 bench: setup
 	@swift build -c release --product palbe-bench
 	@.build/release/palbe-bench frames $(ARGS)
-	@.build/release/palbe-bench mls $(ARGS)
+	@.build/release/palbe-bench mls $(MLS_ARGS)
 
 lint:
 	@swift format lint --strict --recursive --parallel Package.swift Sources Tests bench

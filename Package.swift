@@ -235,10 +235,8 @@ let innerProducts: [Product] =
   Context.environment["PALBE_FUZZ"] == nil
   ? []
   : [
-    "PalbeUnits", "PalbeWire", "PalbeProtobuf", "PalbeCrypto", "PalbeRTP", "PalbeCongestion", "PalbeSDP",
-    "PalbeSRTP",
-    "PalbeICE", "PalbeDTLS", "PalbeDataChannels", "PalbeLiveKit", "PalbeMLSMessages", "PalbeOpus", "PalbeVP8",
-    "PalbeMediaFiles",
+    "PalbeWire", "PalbeProtobuf", "PalbeRTP", "PalbeCongestion", "PalbeSDP", "PalbeSRTP", "PalbeICE",
+    "PalbeDTLS", "PalbeDataChannels", "PalbeLiveKit", "PalbeOpus", "PalbeVP8", "PalbeMediaFiles",
     "PalbeSFUCore", "PalbeCallCore", "PalbeWebServer", "PalbeSFUServer",
   ].map { .library(name: $0, targets: [$0]) }
 
@@ -249,6 +247,10 @@ let package = Package(
     .library(name: "PalbeCall", targets: ["PalbeCall"]),
     .library(name: "PalbeFrameEncryption", targets: ["PalbeFrameEncryption"]),
     .library(name: "PalbeMLS", targets: ["PalbeMLS"]),
+    // What the interface of PalbeMLS speaks of.
+    .library(name: "PalbeMLSMessages", targets: ["PalbeMLSMessages"]),
+    .library(name: "PalbeCrypto", targets: ["PalbeCrypto"]),
+    .library(name: "PalbeUnits", targets: ["PalbeUnits"]),
     .executable(name: "palbe-sfu", targets: ["palbe-sfu"]),
     .executable(name: "palbe-call", targets: ["palbe-call"]),
     .executable(name: "palbe-bench", targets: ["palbe-bench"]),

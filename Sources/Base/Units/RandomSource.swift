@@ -1,7 +1,11 @@
 /// Randomness that the shell hands to a core.
 ///
-/// A shell passes the system's generator: `var system = SystemRandomNumberGenerator(); RandomSource { system.next() }`
-/// in a `@Sendable` closure. A test passes a seed, and the run replays.
+/// A shell passes the system's generator; a test passes a seed, and the run replays.
+///
+///     var random = RandomSource {
+///       var system = SystemRandomNumberGenerator()
+///       return system.next()
+///     }
 public struct RandomSource: RandomNumberGenerator, Sendable {
   @usableFromInline
   enum Kind: Sendable {

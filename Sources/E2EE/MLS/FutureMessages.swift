@@ -2,7 +2,7 @@ import PalbeMLSMessages
 
 /// Messages of epochs that a group has not reached, in bounded memory, until the commits before them came.
 ///
-///     do { … = try group.process(bytes, at: now) } catch .message(.futureEpoch) { waiting.insert(bytes, for: group) }
+///     do { … = try group.process(bytes, at: now) } catch .message(.futureEpoch) { _ = waiting.insert(bytes, for: group) }
 ///     while let result = group.processNext(of: &waiting, at: now) { … }          // after every commit
 ///
 /// They come out by epoch; in an epoch commits come last, since a commit may name the proposals of its epoch, and what

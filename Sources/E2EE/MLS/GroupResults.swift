@@ -32,9 +32,9 @@ public struct CommitBundle: Sendable {
 public struct CommitEffect: Sendable, Hashable {
   /// The epoch it started.
   public let epoch: UInt64
-  /// Who committed.
+  /// Who committed. After an external commit this is the new member, which `added` does not name.
   public let committer: LeafIndex
-  /// New members.
+  /// Members added by proposals.
   public let added: [LeafIndex]
   /// Members who left.
   public let removed: [LeafIndex]

@@ -15,7 +15,7 @@ public struct ContinuedGroup: ~Copyable, Sendable {
     self.group = group
   }
 
-  /// The membership, in epoch 1.
+  /// The membership, in epoch 1. Read `welcome` and `ratchetTree` before: this uses the value up.
   public consuming func take() -> MLSGroup { group }
 }
 
@@ -24,6 +24,7 @@ public struct ContinuedGroup: ~Copyable, Sendable {
 ///     try old.commit([.reInit(ReInit(groupID: id, cipherSuite: .p256AES128GCM))], …)        // one member, then all merge
 ///     let next = try old.reInitialise(as: newClient, with: keyPackages, …)                  // one member
 ///     try MLSGroup.join(welcome, …, continuing: old.resumptionKey())                        // the others
+///     let part = try old.branch(groupID: id, with: keyPackages, …)                          // a group of some of them
 extension MLSGroup {
   /// The ReInit that closed the group.
   public var reInit: ReInit? { if case .reInitialised(let parameters) = status { parameters } else { nil } }

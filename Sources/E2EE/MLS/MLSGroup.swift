@@ -82,7 +82,8 @@ public struct MLSGroup: ~Copyable, Sendable {
   /// Proposals that wait for a commit.
   public var pendingProposals: [Proposal] { proposals.forOwnCommits.map(\.sent.proposal) }
 
-  /// The same at all members of an epoch and at nobody else, RFC 9420 §8.7. Not secret to members.
+  /// The same at all members of an epoch and at nobody else, RFC 9420 §8.7. Not secret to members. Of no meaning once
+  /// this client was removed (`isActive` is false).
   public var epochAuthenticator: [UInt8] { [UInt8](epoch.secrets.authenticator.span) }
 
   /// The public tree, for a Welcome that does not carry it.

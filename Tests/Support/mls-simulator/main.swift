@@ -51,6 +51,7 @@ do throws(ArgumentError) {
         exit(1)
       }
     }
+    print("all members agreed after every step of \(histories) histories")
     print(total.summary)
   }
 } catch {

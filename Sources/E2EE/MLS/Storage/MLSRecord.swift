@@ -2,7 +2,8 @@ public import PalbeCrypto
 
 /// The bytes of one stored record, which may be secret: wiped when the last owner lets go.
 ///
-/// What is inside begins with the number of its schema; only the engine reads further.
+/// A record of the engine begins with the number of its schema, and only the engine reads further. What is in a record of
+/// the application is its own.
 public struct MLSRecord: Sendable {
   let bytes: Secret
 

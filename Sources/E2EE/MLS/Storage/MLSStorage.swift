@@ -16,7 +16,7 @@ public protocol MLSStorage: Sendable {
   func read(_ key: MLSRecordKey) throws(MLSStorageError) -> MLSRecord?
   /// The keys whose name begins with that of `prefix`, in the same group, ascending.
   func keys(under prefix: MLSRecordKey) throws(MLSStorageError) -> [MLSRecordKey]
-  /// The groups that have records, ascending.
+  /// The groups that have records, ascending; one that was deleted is among them while records of the application are left.
   func groups() throws(MLSStorageError) -> [[UInt8]]
   /// Carries out a transaction: all of it, or nothing and an error.
   func apply(_ transaction: MLSTransaction) throws(MLSStorageError)
@@ -39,7 +39,7 @@ public enum MLSStorageError: Error, Equatable, Sendable {
   case unusable
   /// The records changed since they were loaded, by another user of the same storage: load the group again.
   case conflict
-  /// A group with this identifier is stored already.
+  /// A group with this identifier is stored already; a client that was removed and joins again passes `replacing: true`.
   case groupExists
   /// The record was written by a newer version of the engine.
   case newerSchema(found: Int, known: Int)

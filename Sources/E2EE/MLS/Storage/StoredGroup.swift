@@ -1,9 +1,15 @@
 /// A group and its storage, which never differ: every operation is one transaction.
 ///
 ///     var group = try StoredGroup.insert(try MLSGroup.create(…), in: storage)
+///     // The closure must say what it throws.
 ///     let message = try group.update { group throws(MLSError) in try group.encrypt(data, using: &random) }
+///     try group.update { group throws(MLSError) in
+///       try group.process(bytes, at: now)
+///     } also: { received, transaction throws(MLSStorageError) in
+///       transaction.write(MLSRecord(copying: row.span), .application(name, in: id))
+///     }
 ///     // After a restart:
-///     var group = try StoredGroup.load(groupID, client: client, from: storage)
+///     guard var group = try StoredGroup.load(groupID, client: client, from: storage) else { … }
 ///
 /// A message comes out of `update` only when the key it was made with is gone from storage, so that no key is used
 /// twice whenever the process ends.
@@ -116,7 +122,8 @@ public struct StoredGroup: ~Copyable, Sendable {
     revisionNumber = next.revision
   }
 
-  /// Erases all of the engine's records of the group; `also` may erase those of the application.
+  /// Erases all of the engine's records of the group; `also` may erase those of the application, all of them with
+  /// `$0.eraseAll(under: .application([], in: id))`.
   public consuming func delete(
     also: (inout MLSTransaction) throws(MLSStorageError) -> Void = { (_) throws(MLSStorageError) in }
   ) throws(MLSStorageError) {
