@@ -90,7 +90,6 @@ struct KeyCounts: Sendable {
   /// A power of two; a key's hash, which nobody outside can foresee, chooses the shard.
   private var shards: [[Key: Int]] = [[:]]
   private var keyCount = 0
-  private static let shardSize = 32
 
   private func shard(of key: Key) -> Int { key.hashValue & (shards.count - 1) }
 
@@ -108,7 +107,9 @@ struct KeyCounts: Sendable {
     shards[shard][key] = after == 0 ? nil : after
     if before == 0, after != 0 { keyCount += 1 }
     if before != 0, after == 0 { keyCount -= 1 }
-    if keyCount > Self.shardSize * shards.count { grow() }
+    // A commit copies the list of shards once and a shard for each key that it replaces, some 16 of them: least when the
+    // list is 16 times as long as a shard.
+    if keyCount > 8, 16 * keyCount > shards.count * shards.count { grow() }
   }
 
   private mutating func grow() {

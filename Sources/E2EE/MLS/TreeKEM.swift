@@ -90,7 +90,10 @@ enum TreeKEM {
     _ publicKeys: [[UInt8]], _ steps: [RatchetTree.PathStep], above leaf: LeafIndex,
     in tree: inout RatchetTree
   ) -> [UInt8] {
-    tree.blankPath(of: leaf)
+    var kept = steps[...]
+    for node in tree.size.directPath(of: leaf) {
+      if kept.first?.node == node { kept.removeFirst() } else { tree.set(node, nil) }
+    }
     var parentHash: [UInt8] = []
     for (step, key) in zip(steps, publicKeys).reversed() {
       let parent = ParentNode(encryptionKey: key, parentHash: parentHash)
