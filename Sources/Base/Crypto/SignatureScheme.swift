@@ -54,8 +54,8 @@ public enum SignatureScheme: Sendable, Hashable, CaseIterable {
   public func isValidSignature(
     _ signature: Span<UInt8>, for message: Span<UInt8>, by publicKey: Span<UInt8>
   ) -> Bool {
-    guard let key = try? PKey(public: publicKey, on: curve) else { return false }
-    return key.verify(signature, for: message, digest: digest)
+    guard let known = try? KnownPublicKeys.key(publicKey, on: curve) else { return false }
+    return known.key.verify(signature, for: message, digest: digest)
   }
 
   /// A private key, wiped when the value ends.

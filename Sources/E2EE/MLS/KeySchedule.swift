@@ -151,7 +151,7 @@ enum Transcript {
   static func confirmed(
     interimBefore: [UInt8], commit: AuthenticatedContent, crypto: SuiteCrypto
   ) -> [UInt8] {
-    var input = ByteWriter(capacity: 1_024)
+    var input = ByteWriter(capacity: 2_048)
     input.append(interimBefore)
     commit.wireFormat.encode(into: &input)
     commit.content.encode(into: &input)

@@ -64,17 +64,17 @@ struct MemberIndex: Sendable {
   }
 }
 
-/// How often each key is there, in many small dictionaries: copies share those that neither changed.
+/// How often each key is there, in many short lists: copies share those that neither changed.
 struct KeyCounts: Sendable {
-  /// A key of 32 bytes, or the SHA-256 of another: plain words, which a dictionary copies without counting references.
+  /// A key of 32 bytes, or the SHA-256 of another: plain words, so that a list is copied without counting references.
   private struct Key: Hashable {
     private let words: [4 of UInt64]
 
     init(_ bytes: [UInt8]) {
       let bytes = bytes.count == 32 ? bytes : SHA256.hash(bytes.span)
-      words = [4 of UInt64] { word in
-        bytes[8 * word..<8 * word + 8].reduce(0) { $0 << 8 | UInt64($1) }
-      }
+      var words = [4 of UInt64](repeating: 0)
+      for index in 0..<32 { words[index >> 3] = words[index >> 3] << 8 | UInt64(bytes[index]) }
+      self.words = words
     }
 
     static func == (left: Key, right: Key) -> Bool {
@@ -87,36 +87,43 @@ struct KeyCounts: Sendable {
     }
   }
 
-  /// A power of two; a key's hash, which nobody outside can foresee, chooses the shard.
-  private var shards: [[Key: Int]] = [[:]]
+  private struct Entry {
+    let key: Key
+    var count: Int
+  }
+
+  /// A power of two; a key's hash, which nobody outside can foresee, chooses the list.
+  private var lists: [[Entry]] = [[]]
   private var keyCount = 0
 
-  private func shard(of key: Key) -> Int { key.hashValue & (shards.count - 1) }
+  private func list(of key: Key) -> Int { key.hashValue & (lists.count - 1) }
 
   /// How often a key is there.
   subscript(bytes: [UInt8]) -> Int {
     let key = Key(bytes)
-    return shards[shard(of: key)][key, default: 0]
+    return lists[list(of: key)].first { $0.key == key }?.count ?? 0
   }
 
   mutating func add(_ change: Int, to bytes: [UInt8]) {
     let key = Key(bytes)
-    let shard = shard(of: key)
-    let before = shards[shard][key, default: 0]
-    let after = before + change
-    shards[shard][key] = after == 0 ? nil : after
-    if before == 0, after != 0 { keyCount += 1 }
-    if before != 0, after == 0 { keyCount -= 1 }
-    // A commit copies the list of shards once and a shard for each key that it replaces, some 16 of them: least when the
-    // list is 16 times as long as a shard.
-    if keyCount > 8, 16 * keyCount > shards.count * shards.count { grow() }
+    let list = list(of: key)
+    guard let place = lists[list].firstIndex(where: { $0.key == key }) else {
+      guard change != 0 else { return }
+      lists[list].append(Entry(key: key, count: change))
+      keyCount += 1
+      if keyCount > 64 * lists.count { grow() }
+      return
+    }
+    lists[list][place].count += change
+    guard lists[list][place].count == 0 else { return }
+    lists[list].swapAt(place, lists[list].count - 1)
+    lists[list].removeLast()
+    keyCount -= 1
   }
 
   private mutating func grow() {
-    let old = shards
-    shards = Array(repeating: [:], count: 4 * old.count)
-    for counts in old {
-      for (key, count) in counts { shards[shard(of: key)][key] = count }
-    }
+    let old = lists
+    lists = Array(repeating: [], count: 4 * old.count)
+    for entry in old.joined() { lists[list(of: entry.key)].append(entry) }
   }
 }

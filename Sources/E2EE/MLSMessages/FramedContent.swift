@@ -141,7 +141,9 @@ public struct FramedContent: Hashable, MLSCodable {
   /// `FramedContentTBS`, RFC 9420 §6.1: what the signature covers, for the wire format it will travel in.
   /// `context` is the encoded GroupContext; it counts for members and external committers only.
   public func toBeSigned(wireFormat: WireFormat, context: [UInt8]) -> [UInt8] {
-    var writer = ByteWriter(capacity: 512)
+    // A commit holds a path, and is not worth growing for four times.
+    let isCommit = if case .commit = content { true } else { false }
+    var writer = ByteWriter(capacity: isCommit ? 2_048 : 512)
     ProtocolVersion.mls10.encode(into: &writer)
     wireFormat.encode(into: &writer)
     encode(into: &writer)

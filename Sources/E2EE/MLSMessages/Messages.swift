@@ -32,8 +32,9 @@ public struct PublicMessage: Hashable, MLSCodable {
 
   /// `AuthenticatedContentTBM`: what the membership tag covers.
   public func toBeMACed(context: [UInt8]) -> [UInt8] {
-    var writer = ByteWriter(capacity: 1_024)
-    writer.append(content.toBeSigned(wireFormat: .publicMessage, context: context))
+    let signed = content.toBeSigned(wireFormat: .publicMessage, context: context)
+    var writer = ByteWriter(capacity: signed.count + 128)
+    writer.append(signed)
     authentication.encode(into: &writer)
     return writer.bytes
   }
