@@ -123,7 +123,9 @@ struct PolicyTests {
 
   @Test("RFC 9420 §12.1.8: a server removes somebody, a newcomer asks to come in, and a member commits both")
   func outsiders() throws {
-    var group = try TestGroup(3)
+    var configuration = MLSConfiguration()
+    configuration.acceptsJoinProposals = true
+    var group = try TestGroup(3, configuration)
     let server = try makeClient("server", using: &group.random)
     let senders = ExternalSenderList([
       ExternalSender(signatureKey: server.signaturePublicKey, credential: server.credential)

@@ -206,7 +206,9 @@ struct ProposalRuleTests {
   // Rules: V506 V507 V515
   @Test("RFC 9420 §12.1.8: external senders and new members may propose what they may")
   func outsiders() throws {
-    var group = try TestGroup(3)
+    var configuration = MLSConfiguration()
+    configuration.acceptsJoinProposals = true
+    var group = try TestGroup(3, configuration)
     let server = try makeClient("server", using: &group.random)
     let senders = ExternalSenderList([
       ExternalSender(signatureKey: server.signaturePublicKey, credential: server.credential)

@@ -304,4 +304,60 @@ struct RobustnessTests {
     try group.members[2].group.mergePendingCommit(at: noon)
     #expect(receiver.group.epochAuthenticator == group.members[2].group.epochAuthenticator)
   }
+
+  @Test("Item 4: the key of a commit is gone once it was processed, and before that it can be read again")
+  func commitKey() throws {
+    var group = try TestGroup(3)
+    let receiver = group.members[1]
+    let proposal = try group.members[0].group.proposeUpdate(using: &group.random)
+    for member in group.members.dropFirst() where member !== receiver { _ = try member.process(proposal) }
+    let bundle = try group.members[2].group.commit(at: noon, using: &group.random)
+    #expect(throws: MLSError.proposals(.unknownReference)) { try receiver.process(bundle.commit) }
+    _ = try receiver.process(proposal)
+    _ = try receiver.process(bundle.commit)
+    guard case .privateMessage(let message) = bundle.commit, var keys = receiver.group.past.last?.keys else {
+      Issue.record("expected an encrypted commit and a past epoch")
+      return
+    }
+    let crypto = receiver.group.crypto
+    let sender = try keys.sender(of: message, crypto: crypto)
+    var failure: MLSError?
+    do throws(MLSError) {
+      _ = try keys.decrypt(message, from: sender, at: noon, limits: RatchetLimits(), crypto: crypto)
+    } catch { failure = error }
+    #expect(failure == .message(.generationUsed(sender.generation)))
+  }
+
+  @Test("RFC 9420 §12.1.8.2: a stranger's wish to be added is refused unless the application allows it")
+  func strangersWish() throws {
+    var group = try TestGroup(2)
+    let stranger = try makeClient("stranger", using: &group.random)
+    let keyPackage = try stranger.makeKeyPackage(lifetime: day, using: &group.random).keyPackage
+    let wish = try stranger.joinProposal(
+      keyPackage, groupID: group.members[0].group.groupID, epoch: group.members[0].group.epochNumber)
+    for member in group.members {
+      #expect(throws: MLSError.proposals(.notAllowedForSender(.add))) { try member.process(wish) }
+    }
+    #expect(group.members[0].group.pendingProposals.isEmpty)
+  }
+
+  @Test("RFC 9420 §12.4.3.2: a stranger's external commit does not remove a member, whatever its keys say")
+  func strangersCommit() throws {
+    struct Careless: CredentialPolicy {
+      func accepts(_ credential: Credential, signatureKey: [UInt8]) -> Bool { true }
+      func accepts(_ presented: PresentedCredential, asSuccessorOf old: Member) -> Bool { true }
+    }
+    var group = try TestGroup(3)
+    var configuration = MLSConfiguration()
+    configuration.credentialPolicy = Careless()
+    let stranger = try makeClient("stranger", configuration, using: &group.random)
+    let join = try MLSGroup.joinExternally(
+      try group.members[0].group.groupInfo(), client: stranger, replacing: LeafIndex(1),
+      using: &group.random)
+    for member in group.members {
+      #expect(throws: MLSError.leafNode(.successorRefused)) { try member.process(join.commit) }
+      let isActive = member.group.isActive
+      #expect(isActive)
+    }
+  }
 }

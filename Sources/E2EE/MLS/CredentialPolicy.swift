@@ -55,12 +55,10 @@ extension CredentialPolicy {
   public func matches(_ member: Member, _ old: Member) -> Bool { member.credential == old.credential }
 }
 
-/// Accepts every credential: for tests, and where identities are checked elsewhere.
+/// Accepts every credential, as long as a member keeps its own: for tests, and where identities are checked elsewhere.
 public struct AnyCredentialAccepted: CredentialPolicy {
   /// A policy without a rule.
   public init() {}
   /// Always true.
   public func accepts(_ credential: Credential, signatureKey: [UInt8]) -> Bool { true }
-  /// Always true.
-  public func accepts(_ presented: PresentedCredential, asSuccessorOf old: Member) -> Bool { true }
 }

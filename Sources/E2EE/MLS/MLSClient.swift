@@ -14,6 +14,9 @@ public struct MLSConfiguration: Sendable {
   public var maximumPastEpochs = 5
   /// How long a past epoch stays readable, in seconds.
   public var pastEpochSeconds: UInt64 = 7 * 86_400
+  /// Whether somebody outside may propose to be added (RFC 9420 §12.1.8.2). Who knows the group's identifier and epoch
+  /// can, so the credential policy must tell friend from stranger then. It must be alike at all members.
+  public var acceptsJoinProposals = false
   /// How many proposals wait for a commit.
   public var maximumPendingProposals = 4_096
   /// Whether a Welcome carries the tree; else it travels beside.

@@ -131,8 +131,10 @@ extension MLSGroup {
       message, from: sender, at: unixTime, limits: client.configuration.ratchetLimits, crypto: crypto)
     try Framing.verify(opened.message, context: epoch.contextBytes, key: key, crypto: crypto)
     if message.contentType == .commit {
-      // Erased with the epoch: a commit that lacks a proposal must be readable again once it came.
-      return try process(opened.message, at: unixTime)
+      // A commit that lacks a proposal must be readable again once it came; one that ended the epoch must not.
+      let result = try process(opened.message, at: unixTime)
+      if let last = past.indices.last, past[last].number == message.epoch { past[last].keys.accept(opened) }
+      return result
     }
     let result = try process(opened.message, at: unixTime)
     epoch.keys.accept(opened)
@@ -204,6 +206,9 @@ extension MLSGroup {
   func check(_ proposal: Proposal, from sender: Sender) throws(MLSError) {
     try ProposalRules.check(
       proposal, from: sender, declared: client.configuration.applicationProposals)
+    if case .newMemberProposal = sender, !client.configuration.acceptsJoinProposals {
+      throw .proposals(.notAllowedForSender(.add))
+    }
     let extensions = epoch.context.extensions
     switch proposal {
     case .add(let keyPackage): try rules(extensions).check(keyPackage)

@@ -67,11 +67,21 @@ extension InteropSession {
     return [:]
   }
 
-  /// Stores a new group, keeps it under its name and answers with its context. What is left of an older group with
-  /// the same identifier makes place.
+  /// Stores a new group, keeps it under its name and answers with its context. What is left of a group with the same
+  /// identifier that the client was removed from makes place; one that it is in does so only for an external join, with
+  /// which a client that lost its state comes back.
   private func keep(
-    _ name: String, _ owner: InteropClient, _ group: consuming MLSGroup
+    _ name: String, _ owner: InteropClient, _ group: consuming MLSGroup, isExternalJoin: Bool = false
   ) throws -> [String: JSON] {
+    let id = group.groupID
+    if !isExternalJoin, let old = try StoredGroup.load(id, client: owner.client, from: owner.storage),
+      old.group.isActive
+    {
+      throw MLSStorageError.groupExists
+    }
+    for (name, other) in groups where other.client === owner && other.group.groupID == id {
+      groups[name] = nil
+    }
     for key in owner.preSharedKeys.values { group.register(key) }
     let kept = InteropGroup(
       owner, try StoredGroup.insert(group, in: owner.storage, replacing: true))
@@ -107,7 +117,7 @@ extension InteropSession {
       try parameters.message("group_info"), client: owner.client,
       ratchetTree: try parameters.ratchetTree(), using: &random)
     let commit = join.commit.encoded()
-    var result = try keep(name, owner, join.accepted())
+    var result = try keep(name, owner, join.accepted(), isExternalJoin: true)
     result["commit"] = .hex(commit)
     return result
   }

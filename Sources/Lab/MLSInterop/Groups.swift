@@ -122,20 +122,23 @@ extension InteropSession {
 
   func proposeAdd(_ parameters: Parameters) throws -> [String: JSON] {
     let member = try group(parameters)
-    var messages: [MLSMessage] = []
-    for keyPackage in try parameters.keyPackages() {
-      messages.append(
-        try member.update { group throws(MLSError) in try group.proposeAdd(keyPackage, using: &random) })
+    let keyPackages = try parameters.keyPackages()
+    // All of them or none: a proposal that nobody is told of would be in our next commit.
+    let messages = try member.update { group throws(MLSError) in
+      var messages: [MLSMessage] = []
+      for keyPackage in keyPackages { messages.append(try group.proposeAdd(keyPackage, using: &random)) }
+      return messages
     }
     return proposals(messages, member)
   }
 
   func proposeRemove(_ parameters: Parameters) throws -> [String: JSON] {
     let member = try group(parameters)
-    var messages: [MLSMessage] = []
-    for leaf in try leaves(parameters, in: member) {
-      messages.append(
-        try member.update { group throws(MLSError) in try group.proposeRemove(leaf, using: &random) })
+    let leaves = try leaves(parameters, in: member)
+    let messages = try member.update { group throws(MLSError) in
+      var messages: [MLSMessage] = []
+      for leaf in leaves { messages.append(try group.proposeRemove(leaf, using: &random)) }
+      return messages
     }
     return proposals(messages, member)
   }

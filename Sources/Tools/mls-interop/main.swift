@@ -70,7 +70,12 @@ while let argument = arguments.popFirst() {
     exit(2)
   }
 }
-let session = InteropSession(random: random, storage: storage) {
-  UInt64(max(0, Date().timeIntervalSince1970))
+// What is stored holds private keys.
+umask(0o077)
+do {
+  // In a scope of its own, so that a temporary file goes with it.
+  let session = InteropSession(random: random, storage: storage) {
+    UInt64(max(0, Date().timeIntervalSince1970))
+  }
+  while let line = readLine() { put(session.answer(line), to: .standardOutput) }
 }
-while let line = readLine() { put(session.answer(line), to: .standardOutput) }
