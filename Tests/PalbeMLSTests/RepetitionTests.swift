@@ -36,6 +36,20 @@ struct RepetitionTests {
     }
   }
 
+  @Test("A changed copy of a message that was read is no duplicate, also where only the clear part changed")
+  func changedCopy() throws {
+    var group = try TestGroup(2)
+    let message = try group.members[0].group.encrypt([1], authenticatedData: [1], using: &group.random)
+    _ = try group.members[1].process(message)
+    guard case .privateMessage(var changed) = message else {
+      Issue.record("expected an encrypted message")
+      return
+    }
+    changed.authenticatedData = [2]
+    #expect(throws: MLSError.self) { try group.members[1].process(.privateMessage(changed)) }
+    #expect(try group.members[1].process(message) == .duplicate)
+  }
+
   @Test(
     "e2ee 6.18: own messages and commits are recognised when they come back, before and after the merge",
     arguments: formats)

@@ -37,15 +37,9 @@ struct SeenMessages: Sendable, Equatable {
     self.pages = pages
   }
 
-  /// Names a message. Of an encrypted one the ciphertexts do, which authenticate all the rest.
+  /// Names a message by all of its bytes: a changed copy is none.
   static func digest(of message: MLSMessage, _ crypto: SuiteCrypto) -> [UInt8] {
-    let hash =
-      if case .privateMessage(let message) = message {
-        crypto.hash(message.encryptedSenderData + message.ciphertext)
-      } else {
-        crypto.hash(message.encoded())
-      }
-    return Array(hash.prefix(digestByteCount))
+    Array(crypto.hash(message.encoded()).prefix(digestByteCount))
   }
 
   func origin(of digest: [UInt8]) -> Origin? {
