@@ -88,7 +88,7 @@ extension History {
     report.proposals += 1
     let record = SentMessage(
       number: sent.count, kind: .proposal, message: message, sender: member.number, life: member.life,
-      leaf: leaf, epoch: membership.epoch)
+      leaf: leaf, epoch: membership.epoch, meaning: what.contains("remov") ? what : "")
     sent.append(record)
     note("\(member.number) proposes \(what) in epoch \(record.epoch), proposal \(record.number)")
     member.unsent.append(record.number)

@@ -54,6 +54,18 @@ extension History {
     return String(describing: processed) == "duplicate"
   }
 
+  /// True when the member processed this message, or the same proposal of the same member in the same epoch: signatures
+  /// are deterministic, so that both have one reference.
+  private func hasProcessed(_ member: SimulatedMember, _ message: SentMessage) -> Bool {
+    if member.processed.contains(message.number) { return true }
+    guard !message.meaning.isEmpty else { return false }
+    return member.processed.contains { number in
+      let other = sent[number]
+      return other.meaning == message.meaning && other.epoch == message.epoch
+        && other.sender == message.sender && other.life == message.life
+    }
+  }
+
   /// After a removal every message meets the same answer.
   private func isPast(_ member: SimulatedMember, _ message: SentMessage) throws(SimulationFailure) -> Bool {
     guard member.state == .removed else { return false }
@@ -150,7 +162,7 @@ extension History {
     let matches: Bool
     switch result {
     case .success(.own): matches = isOwn && message.epoch <= epoch
-    case .success where isRecognised(result): matches = member.processed.contains(message.number)
+    case .success where isRecognised(result): matches = hasProcessed(member, message)
     case .success(.proposal(_, _, let sender)):
       let isAgain = isHeld && message.message.wireFormat == .privateMessage
       matches = !isOwn && message.epoch == epoch && sender == .member(message.leaf) && !isAgain
@@ -198,7 +210,7 @@ extension History {
     case .success(.removed(let effect)):
       matches = !isOwn && message.epoch == epoch && effect == message.effect && removes(message, member)
     case .success(.own): matches = isOwn && epoch > message.epoch
-    case .success where isRecognised(result): matches = member.processed.contains(message.number)
+    case .success where isRecognised(result): matches = hasProcessed(member, message)
     case .failure(.message(.futureEpoch)):
       matches = message.epoch > epoch
       member.waiting.append(message.number)

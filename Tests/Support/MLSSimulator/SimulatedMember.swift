@@ -24,11 +24,15 @@ final class SentMessage {
   let data: [UInt8]
   /// What a commit does.
   let effect: CommitEffect?
+  /// What a proposal to remove somebody asks for; empty for all else.
+  let meaning: String
 
   init(
     number: Int, kind: Kind, message: MLSMessage, sender: Int, life: Int, leaf: LeafIndex, epoch: UInt64,
-    generation: UInt32 = 0, data: [UInt8] = [], effect: CommitEffect? = nil
+    generation: UInt32 = 0, data: [UInt8] = [], effect: CommitEffect? = nil,
+    meaning: String = ""
   ) {
+    self.meaning = meaning
     self.number = number
     self.kind = kind
     self.message = message
