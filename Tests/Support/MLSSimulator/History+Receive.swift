@@ -50,8 +50,7 @@ extension History {
 
   /// True when the engine recognises a message that it processed before.
   private func isRecognised(_ result: Result<ProcessedMessage, MLSError>) -> Bool {
-    guard case .success(let processed) = result else { return false }
-    return String(describing: processed) == "duplicate"
+    result == .success(.duplicate)
   }
 
   /// True when the member processed this message, or the same proposal of the same member in the same epoch: signatures
