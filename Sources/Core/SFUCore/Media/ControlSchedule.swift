@@ -130,12 +130,10 @@ extension Participant {
   }
 
   /// To and from this participant, by what it says of what we send; a guess before it says anything.
-  var roundTrip: TimeDelta {
-    for downTrack in downlink.downTracks {
-      if let roundTrip = downTrack.statistics.roundTrip { return roundTrip }
-    }
-    return .milliseconds(50)
-  }
+  var roundTrip: TimeDelta { measuredRoundTrip ?? .milliseconds(50) }
+
+  /// Nil before it says anything.
+  var measuredRoundTrip: TimeDelta? { downlink.downTracks.lazy.compactMap(\.statistics.roundTrip).first }
 
   /// A receiver report on everything it sends, and a sender report on everything it gets.
   private func sendReports(at now: Instant) {

@@ -68,12 +68,8 @@ struct AnswerBuilder {
       codec: { codec?.answer($0) }, headerExtension: { AcceptedCodec.accepts($0) })
     if receives { section.acceptSimulcast(of: offered) }
     if let downTrack {
-      let hasRepairs = downTrack.placement?.repairPayloadType != nil
-      let track = downTrack.track
-      section.setSending(
-        MediaStreamID(stream: track.publisher.sid + "|" + track.sid, track: track.sid), ssrc: downTrack.ssrc,
-        rtx: hasRepairs ? downTrack.repairSSRC : nil, cname: track.publisher.sid)
-      midToTrackID[mid] = track.sid
+      section.carry(downTrack, hasRepairs: downTrack.placement?.repairPayloadType != nil)
+      midToTrackID[mid] = downTrack.track.sid
     }
     section.set(transport)
     return section
@@ -100,6 +96,27 @@ struct AnswerBuilder {
         mid: mid, payloadType: codec.codec.payloadType, repairPayloadType: codec.repairPayloadType,
         ids: participant.uplink.ids, answersNACKs: codec.hasNACK))
     return downTrack
+  }
+}
+
+extension MediaSection {
+  /// Names the track that this section of ours sends. The stream has the track's sid in it: clients tell tracks apart by
+  /// section and stream, and a section may carry another track later.
+  mutating func carry(_ downTrack: DownTrack, hasRepairs: Bool) {
+    let track = downTrack.track
+    setSending(
+      MediaStreamID(stream: track.publisher.sid + "|" + track.sid, track: track.sid), ssrc: downTrack.ssrc,
+      rtx: hasRepairs ? downTrack.repairSSRC : nil, cname: track.publisher.sid)
+  }
+}
+
+extension SessionDescription {
+  /// The client's transport and the hash of its certificate; nil for one that cannot be used: we are the DTLS server.
+  var usableTransport: (parameters: TransportParameters, fingerprint: Fingerprint)? {
+    guard let transport, let fingerprint = transport.fingerprint, fingerprint.algorithm == "sha-256",
+      transport.setup != .passive
+    else { return nil }
+    return (transport, fingerprint)
   }
 }
 

@@ -26,8 +26,7 @@ struct SubscriberOffers {
   private static let answerTimeout = TimeDelta.seconds(15)
 
   private let sessionID: UInt64
-  private var version: UInt64 = 0
-  /// Number of the last offer.
+  /// Number of the last offer, and the version of its description.
   private(set) var id: UInt32 = 0
   private(set) var sections: [Section] = []
   /// When the answer to the offer under way must be here.
@@ -80,7 +79,6 @@ struct SubscriberOffers {
     dueAt = nil
     answerDeadline = now + Self.answerTimeout
     id += 1
-    version += 1
     assign(downlink.downTracks)
     var media = sections.map { section in Self.media(section, transport) }
     var data = MediaSection.dataChannel(mid: "data")
@@ -89,7 +87,7 @@ struct SubscriberOffers {
     media[0].candidates = candidates
     media[0].isEndOfCandidates = true
     var offer = SessionDescription(
-      offering: media, origin: SDPOrigin(sessionID: sessionID, version: version))
+      offering: media, origin: SDPOrigin(sessionID: sessionID, version: UInt64(id)))
     offer.isICELite = true
     return offer
   }
@@ -114,12 +112,7 @@ struct SubscriberOffers {
       direction: section.downTrack == nil ? .inactive : .sendonly)
     media.headerExtensions = extensions.map { HeaderExtension(id: $0.id, uri: $0.uri) }
     media.codecs = section.kind.offeredCodecs
-    if let downTrack = section.downTrack {
-      let track = downTrack.track
-      media.setSending(
-        MediaStreamID(stream: track.publisher.sid + "|" + track.sid, track: track.sid), ssrc: downTrack.ssrc,
-        rtx: section.kind == .video ? downTrack.repairSSRC : nil, cname: track.publisher.sid)
-    }
+    if let downTrack = section.downTrack { media.carry(downTrack, hasRepairs: section.kind == .video) }
     media.set(transport)
     return media
   }
@@ -146,7 +139,7 @@ extension TrackKind {
 }
 
 extension Participant {
-  /// The client receives something else from now on, and will be offered it.
+  /// The client receives something else from now on, and will be offered it where offers are ours.
   func wantOffer(at now: Instant) {
     offers?.want(at: now)
     if let deadline = offers?.nextDeadline { wake(at: deadline) }
@@ -162,10 +155,7 @@ extension Participant {
   }
 
   private func sendOffer(at now: Instant) {
-    let local = TransportParameters(
-      iceUsernameFragment: downTransport.ice.local.usernameFragment,
-      icePassword: downTransport.ice.local.password,
-      fingerprint: Fingerprint(sha256: context.identity.fingerprint.bytes), setup: .actpass)
+    let local = downTransport.parameters(context.identity, setup: .actpass)
     let candidates = context.configuration.candidates.map { ICECandidate(.host, $0).attribute }
     guard
       let offer = offers?.make(for: downlink, transport: local, candidates: candidates, at: now),
@@ -190,9 +180,7 @@ extension SignalPlane {
       context.log(.warning, "answer refused", participant.logFields + [("error", "\(error)")])
       return remove(participant, .noAnswer, at: now)
     }
-    guard let remote = answer.transport, let fingerprint = remote.fingerprint,
-      fingerprint.algorithm == "sha-256", remote.setup != .passive
-    else {
+    guard let fingerprint = answer.usableTransport?.fingerprint else {
       context.log(.warning, "answer without a usable transport", participant.logFields)
       return remove(participant, .noAnswer, at: now)
     }

@@ -62,7 +62,7 @@ struct QualityMeter {
     let downLoss = reports.map { 100 * Float($0.statistics.fractionLost) / 256 }.max() ?? 0
     let score =
       participant.isHeard(at: now)
-      ? ConnectionScore(lossPercent: max(upLoss, downLoss), roundTrip: participant.measuredRoundTrip)
+      ? ConnectionScore(lossPercent: max(upLoss, downLoss), roundTrip: participant.measuredRoundTrip ?? .zero)
       : .lost
     let isNews = score.quality != last?.quality
     last = score
@@ -72,14 +72,6 @@ struct QualityMeter {
 
 extension Participant {
   private static let qualityInterval = TimeDelta.seconds(5)
-
-  /// To and from this participant; zero before it is known.
-  var measuredRoundTrip: TimeDelta {
-    for downTrack in downlink.downTracks {
-      if let roundTrip = downTrack.statistics.roundTrip { return roundTrip }
-    }
-    return .zero
-  }
 
   func updateQuality(at now: Instant) {
     guard now >= nextQualityAt else { return wake(at: nextQualityAt) }
@@ -112,7 +104,8 @@ extension Room {
 }
 
 extension Downlink {
-  func receives(_ participant: Participant) -> Bool {
-    downTracks.contains { $0.track.publisher === participant }
+  /// True when it gets a track of the participant's, of that kind where one is given.
+  func receives(_ participant: Participant, _ kind: TrackKind? = nil) -> Bool {
+    downTracks.contains { $0.track.publisher === participant && (kind == nil || $0.track.kind == kind) }
   }
 }

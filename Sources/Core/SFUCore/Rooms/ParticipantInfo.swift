@@ -33,6 +33,11 @@ extension Participant {
     }
   }
 
+  /// Its attributes with changes merged in; an empty value deletes its key.
+  func attributes(changedBy changes: [String: String]) -> [String: String] {
+    attributes.merging(changes) { $1 }.filter { !$0.value.isEmpty || changes[$0.key] == nil }
+  }
+
   /// What it publishes must be encrypted end to end.
   var mustEncrypt: Bool { grant.requiresE2EE || room.requiresE2EE }
 
@@ -44,16 +49,19 @@ extension Participant {
 }
 
 extension LiveKit.TrackSource {
+  private static let grantNames: KeyValuePairs<Self, String> = [
+    .camera: "camera", .microphone: "microphone", .screenShare: "screen_share",
+    .screenShareAudio: "screen_share_audio",
+  ]
+
   /// From the name in a token's `canPublishSources`.
   init?(grantName: String) {
-    switch grantName {
-    case "camera": self = .camera
-    case "microphone": self = .microphone
-    case "screen_share": self = .screenShare
-    case "screen_share_audio": self = .screenShareAudio
-    default: return nil
-    }
+    guard let source = Self.grantNames.first(where: { $0.value == grantName })?.key else { return nil }
+    self = source
   }
+
+  /// The name in a token's `canPublishSources`; nil for a source that has none.
+  var grantName: String? { Self.grantNames.first { $0.key == self }?.value }
 }
 
 /// How much text a peer may have others store.

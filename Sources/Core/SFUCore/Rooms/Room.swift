@@ -15,8 +15,8 @@ final class Room {
   var metadata = ""
   /// Tracks that are not encrypted end to end are refused.
   var requiresE2EE: Bool
-  /// When it is dropped, unless somebody comes; nil while somebody is there.
-  private var endsAt: Instant?
+  /// When it is dropped, unless somebody comes; distant while somebody is there.
+  private var endsAt = Instant.distantFuture
 
   init(name: String, context: WorkerContext, at now: Instant) {
     let configuration = context.configuration
@@ -34,14 +34,12 @@ final class Room {
 
   /// Nobody is there: the room is dropped after its time, which is another before anybody came.
   func wait(afterDeparture: Bool, from now: Instant) {
-    let end = now + (afterDeparture ? departureTimeout : emptyTimeout)
-    endsAt = end
-    context.wake(at: end)
+    endsAt = now + (afterDeparture ? departureTimeout : emptyTimeout)
+    context.wake(at: endsAt)
   }
 
   /// True when its time is over. Says anew when it will be.
   func isOver(at now: Instant) -> Bool {
-    guard let endsAt else { return false }
     guard now < endsAt else { return true }
     context.wake(at: endsAt)
     return false
@@ -66,7 +64,7 @@ final class Room {
 
   func append(_ participant: Participant) {
     participants.append(participant)
-    endsAt = nil
+    endsAt = .distantFuture
   }
 
   /// Takes the participant out, with everything that was forwarded from and to it.
@@ -143,14 +141,14 @@ final class Room {
     guard let downTrack = participant.downlink.subscription(to: track) else { return }
     track.remove(downTrack)
     participant.downlink.remove(downTrack)
-    if participant.offers != nil { participant.wantOffer(at: context.now) }
+    participant.wantOffer(at: context.now)
   }
 
   /// Ends every subscription to the track.
   func withdraw(_ track: PublishedTrack) {
     for downTrack in track.downTracks {
       downTrack.subscriber.downlink.remove(downTrack)
-      if downTrack.subscriber.offers != nil { downTrack.subscriber.wantOffer(at: context.now) }
+      downTrack.subscriber.wantOffer(at: context.now)
     }
     track.removeAllDownTracks()
     track.isAnnounced = false

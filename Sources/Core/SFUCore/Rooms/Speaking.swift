@@ -46,15 +46,8 @@ extension Room {
     guard !participant.grant.hidden else { return }
     let message = LiveKit.SignalResponse(.speakersChanged(.with { $0.speakers = [participant.speakerInfo] }))
     let bytes = message.serialized()
-    for member in participants where member === participant || member.downlink.hears(participant) {
+    for member in participants where member === participant || member.downlink.receives(participant, .audio) {
       member.send(bytes)
     }
-  }
-}
-
-extension Downlink {
-  /// True when it gets sound of the participant's.
-  func hears(_ participant: Participant) -> Bool {
-    downTracks.contains { $0.track.kind == .audio && $0.track.publisher === participant }
   }
 }

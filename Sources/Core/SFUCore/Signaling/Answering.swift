@@ -16,10 +16,7 @@ extension SignalPlane {
       context.log(.warning, "offer refused", participant.logFields + [("error", "\(error)")])
       return
     }
-    guard let remote = offer.transport, let fingerprint = remote.fingerprint,
-      fingerprint.algorithm == "sha-256",
-      remote.setup != .passive
-    else {
+    guard let (remote, fingerprint) = offer.usableTransport else {
       context.log(.warning, "offer without a usable transport", participant.logFields)
       return
     }
@@ -35,9 +32,7 @@ extension SignalPlane {
     }
     let isFirst = participant.negotiation.offer == nil
     let gone = withdrawn(by: offer, of: participant)
-    let local = TransportParameters(
-      iceUsernameFragment: transport.ice.local.usernameFragment, icePassword: transport.ice.local.password,
-      fingerprint: Fingerprint(sha256: context.identity.fingerprint.bytes), setup: .passive)
+    let local = transport.parameters(context.identity, setup: .passive)
     var builder = AnswerBuilder(participant: participant, offer: offer, transport: local)
     let origin = participant.negotiation.takeUp(offer)
     let answer = builder.build(origin: origin, candidates: context.configuration.candidates)

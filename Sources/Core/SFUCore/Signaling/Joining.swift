@@ -34,7 +34,7 @@ extension SignalPlane {
     context.log(.info, "participant joined", participant.logFields)
 
     room.subscribeToAll(participant)
-    if participant.offers != nil { participant.wantOffer(at: now) }
+    participant.wantOffer(at: now)
     for request in details.request.addTrackRequests.prefix(context.configuration.maxPendingTracks) {
       addTrack(request, of: participant, at: now)
     }
@@ -66,13 +66,7 @@ extension SignalPlane {
   func refuse(
     _ connection: ConnectionID, reason: LiveKit.DisconnectReason, action: LiveKit.LeaveRequest.Action
   ) {
-    context.send(
-      .leave(
-        .with {
-          $0.reason = reason
-          $0.action = action
-          $0.canReconnect = action == .reconnect
-        }), to: connection)
+    context.send(.leave(reason, action), to: connection)
     context.events.append(.close(connection))
   }
 

@@ -52,6 +52,20 @@ enum Departure {
   }
 }
 
+extension LiveKit.SignalResponse.Message {
+  /// Tells a client why its session ends and what to do next; older clients read only whether to come back.
+  static func leave(
+    _ reason: LiveKit.DisconnectReason, _ action: LiveKit.LeaveRequest.Action
+  ) -> Self {
+    .leave(
+      .with {
+        $0.reason = reason
+        $0.action = action
+        $0.canReconnect = action != .disconnect
+      })
+  }
+}
+
 extension SignalPlane {
   /// The WebSocket is gone.
   func closed(_ connection: ConnectionID, at now: Instant) {
@@ -76,13 +90,7 @@ extension SignalPlane {
 
   private func askToResume(_ participant: Participant, until deadline: Instant) {
     context.log(.info, "participant told to resume", participant.logFields)
-    participant.send(
-      .leave(
-        .with {
-          $0.reason = .connectionTimeout
-          $0.action = .resume
-          $0.canReconnect = true
-        }))
+    participant.send(.leave(.connectionTimeout, .resume))
     if let connection = participant.connection { context.events.append(.close(connection)) }
     directory.detach(participant, until: deadline)
   }
@@ -96,7 +104,8 @@ extension SignalPlane {
 
   func shutDown(at now: Instant) {
     for participant in directory.participants { remove(participant, .serverShutdown, at: now) }
-    for room in directory.rooms.values { end(room, at: now) }
+    // In one order, so that a run replays.
+    for room in directory.rooms.values.sorted(by: { $0.name < $1.name }) { end(room, at: now) }
   }
 
   /// Takes a participant out, tells it and the others, and drops the room with the last one.
@@ -110,13 +119,7 @@ extension SignalPlane {
     let wasActive = participant.state == .active
     context.log(.info, departure.message, participant.logFields)
     if let action = departure.action {
-      participant.send(
-        .leave(
-          .with {
-            $0.reason = departure.reason
-            $0.action = action
-            $0.canReconnect = action == .reconnect
-          }))
+      participant.send(.leave(departure.reason, action))
     }
     participant.state = .disconnected
     participant.close(at: now)
@@ -129,7 +132,7 @@ extension SignalPlane {
     }
     context.notify(wasActive ? .participantLeft : .participantConnectionAborted, room, participant)
     guard room.isEmpty, !keepingRoom else { return }
-    room.wait(afterDeparture: true, from: now)
+    directory.wait(room, afterDeparture: true, from: now)
     if room.isOver(at: now) { end(room, at: now) }
   }
 }

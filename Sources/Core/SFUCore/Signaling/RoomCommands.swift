@@ -72,7 +72,7 @@ extension SignalPlane {
       room.metadata = metadata
       room.broadcast()
     }
-    if existing == nil { room.wait(afterDeparture: false, from: now) }
+    if existing == nil { directory.wait(room, afterDeparture: false, from: now) }
     return room
   }
 
@@ -98,8 +98,7 @@ extension SignalPlane {
   private func update(
     _ participant: Participant, _ change: ParticipantChange, at now: Instant
   ) throws(RoomRefusal) -> LiveKit.ParticipantInfo {
-    var attributes = participant.attributes
-    for (key, value) in change.attributes { attributes[key] = value.isEmpty ? nil : value }
+    let attributes = participant.attributes(changedBy: change.attributes)
     guard TextLimits.accepts(name: change.name ?? "") else { throw .tooLong(field: "name") }
     guard TextLimits.accepts(metadata: change.metadata ?? "") else { throw .tooLong(field: "metadata") }
     guard TextLimits.accepts(attributes: attributes) else { throw .tooLong(field: "attributes") }
@@ -136,18 +135,5 @@ extension SignalPlane {
     }
     participant.nextTokenAt = now
     participant.wake(at: now)
-  }
-}
-
-extension LiveKit.TrackSource {
-  /// The name in a token's `canPublishSources`.
-  var grantName: String? {
-    switch self {
-    case .camera: "camera"
-    case .microphone: "microphone"
-    case .screenShare: "screen_share"
-    case .screenShareAudio: "screen_share_audio"
-    default: nil
-    }
   }
 }

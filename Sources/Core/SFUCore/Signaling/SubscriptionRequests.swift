@@ -51,8 +51,7 @@ extension SignalPlane {
       participant.respond(.notAllowed, id: request.requestId, to: answer)
       return
     }
-    var attributes = participant.attributes
-    for (key, value) in request.attributes { attributes[key] = value.isEmpty ? nil : value }
+    let attributes = participant.attributes(changedBy: request.attributes)
     guard TextLimits.accepts(name: request.name), TextLimits.accepts(metadata: request.metadata),
       TextLimits.accepts(attributes: attributes)
     else {

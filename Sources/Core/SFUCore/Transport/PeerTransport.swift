@@ -1,6 +1,7 @@
 import PalbeCrypto
 import PalbeDTLS
 import PalbeICE
+import PalbeSDP
 import PalbeSRTP
 import PalbeUnits
 import PalbeWire
@@ -38,6 +39,13 @@ final class PeerTransport {
   init(identity: DTLSIdentity, using random: inout RandomSource) throws(DTLSError) {
     ice = ICELiteAgent(local: ICECredentials(using: &random))
     dtls = try DTLSEndpoint(role: .server, identity: identity)
+  }
+
+  /// What our descriptions say of it.
+  func parameters(_ identity: DTLSIdentity, setup: DTLSSetup) -> TransportParameters {
+    TransportParameters(
+      iceUsernameFragment: ice.local.usernameFragment, icePassword: ice.local.password,
+      fingerprint: Fingerprint(sha256: identity.fingerprint.bytes), setup: setup)
   }
 
   /// Where everything is sent to.

@@ -10,6 +10,8 @@ final class Directory {
   }
 
   private(set) var rooms: [String: Room] = [:]
+  /// Rooms without anybody, which are dropped after their time.
+  private var waitingRooms: [Room] = []
   /// In the order of their joining: what is done for all is done in one order, so that a run replays from its seed.
   private(set) var participants: [Participant] = []
   private var byConnection: [ConnectionID: Participant] = [:]
@@ -23,7 +25,24 @@ final class Directory {
   func endpoint(at address: SocketAddress) -> Endpoint? { byAddress[address] }
 
   func insert(_ room: Room) { rooms[room.name] = room }
-  func remove(_ room: Room) { rooms[room.name] = nil }
+
+  func remove(_ room: Room) {
+    rooms[room.name] = nil
+    waitingRooms.removeAll { $0 === room }
+  }
+
+  /// Nobody is in the room: it is dropped after its time, unless somebody comes.
+  func wait(_ room: Room, afterDeparture: Bool, from now: Instant) {
+    room.wait(afterDeparture: afterDeparture, from: now)
+    if !waitingRooms.contains(where: { $0 === room }) { waitingRooms.append(room) }
+  }
+
+  /// Calls `body` for every room whose time is over, and lets the others say when theirs is.
+  func forEachOver(at now: Instant, _ body: (Room) -> Void) {
+    guard !waitingRooms.isEmpty else { return }
+    waitingRooms.removeAll { !$0.isEmpty }
+    for room in waitingRooms where room.isOver(at: now) { body(room) }
+  }
 
   func insert(_ participant: Participant) {
     participants.append(participant)

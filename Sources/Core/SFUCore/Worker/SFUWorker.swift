@@ -122,7 +122,7 @@ import PalbeWire
     stopForwarding()
     context.now = now
     context.restartDeadlines()
-    for room in directory.rooms.values.filter({ $0.isOver(at: now) }) { signals.end(room, at: now) }
+    directory.forEachOver(at: now) { signals.end($0, at: now) }
     directory.forEachDue(at: now) { participant in
       if let expiry = participant.handleTimeout(at: now) {
         signals.handle(expiry, of: participant, at: now)
