@@ -204,7 +204,7 @@ let targets: [Target] = [
   tests("PalbeEventLoop", base + ["PalbeTestKit", "CPalbeLinux", "CPalbeMallocCounter"]),
   tests("PalbeWebServer", base + ["PalbeTestKit", "CPalbeLinux", "CPalbeWebSockets"]),
   tests("PalbeCommandLine", []),
-  tests("PalbeSQLStore", base + ["PalbeCrypto"]),
+  tests("PalbeSQLStore", base + ["PalbeCrypto", "PalbeTestKit"]),
   tests("PalbeMediaFiles", base + ["PalbeTestKit"]),
   tests(
     "PalbeSFUServer",

@@ -1,28 +1,8 @@
 import Foundation
 import PalbeMLSInterop
+import PalbeTestKit
 import PalbeUnits
 import Testing
-
-/// A folder of one test, gone when the test ends.
-final class TemporaryFolder {
-  let url: URL
-
-  init() throws {
-    url = FileManager.default.temporaryDirectory.appendingPathComponent("palbe-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
-  }
-
-  deinit { try? FileManager.default.removeItem(at: url) }
-
-  func path(_ name: String) -> String { url.appendingPathComponent(name).path }
-
-  /// The bytes of every file in it.
-  func dump() throws -> [[UInt8]] {
-    try FileManager.default.contentsOfDirectory(atPath: url.path).map {
-      [UInt8](try Data(contentsOf: url.appendingPathComponent($0)))
-    }
-  }
-}
 
 @Suite("mls-interop: groups outlive the process")
 struct RestartTests {

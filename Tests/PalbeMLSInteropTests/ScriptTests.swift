@@ -1,5 +1,6 @@
 import Foundation
 import PalbeMLSInterop
+import PalbeTestKit
 import Testing
 
 @Suite("mls-interop: two peers run every method against each other")

@@ -1,4 +1,5 @@
 import Foundation
+import PalbeTestKit
 import Testing
 
 @testable import PalbeSQLStore

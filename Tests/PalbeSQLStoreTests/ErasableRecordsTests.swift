@@ -1,5 +1,6 @@
 import Foundation
 import PalbeCrypto
+import PalbeTestKit
 import PalbeUnits
 import PalbeWire
 import Testing

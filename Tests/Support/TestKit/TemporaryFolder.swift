@@ -1,20 +1,23 @@
 import Foundation
 
 /// A folder of one test, gone when the test ends.
-final class TemporaryFolder {
-  let url: URL
+public final class TemporaryFolder {
+  /// Where it is.
+  public let url: URL
 
-  init() throws {
+  /// A folder with a name of its own.
+  public init() throws {
     url = FileManager.default.temporaryDirectory.appendingPathComponent("palbe-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
   }
 
   deinit { try? FileManager.default.removeItem(at: url) }
 
-  func path(_ name: String) -> String { url.appendingPathComponent(name).path }
+  /// The path of a file in it.
+  public func path(_ name: String) -> String { url.appendingPathComponent(name).path }
 
   /// The bytes of every file in it.
-  func dump() throws -> [[UInt8]] {
+  public func dump() throws -> [[UInt8]] {
     try FileManager.default.contentsOfDirectory(atPath: url.path).map {
       [UInt8](try Data(contentsOf: url.appendingPathComponent($0)))
     }
