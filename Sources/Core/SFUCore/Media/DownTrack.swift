@@ -41,6 +41,8 @@ final class DownTrack {
   private(set) var isEnded = false
   /// Nothing goes through before the publisher's next key frame.
   private(set) var needsKeyFrame: Bool
+  /// The next packet follows on what was sent last, whatever was kept back in between.
+  private var beginsAnew = false
   /// The layer to be on; nil takes the first key frame of any.
   private var targetSSRC: SSRC?
   private var rewriter: StreamRewriter
@@ -90,7 +92,10 @@ final class DownTrack {
   }
 
   /// What comes next starts anew: video with a key frame.
-  private func restart() { needsKeyFrame = track.kind == .video }
+  func restart() {
+    needsKeyFrame = track.kind == .video
+    beginsAnew = true
+  }
 
   /// Chooses among simulcast layers: the best live one that is wanted, else the lowest live one.
   ///
@@ -117,7 +122,8 @@ final class DownTrack {
     let follows = isCurrent && rewriter.follows(packet.sequence)
     switch track.kind {
     case .audio:
-      if !follows { rewriter.start(packet, at: now) }
+      if !follows || beginsAnew { rewriter.start(packet, at: now) }
+      beginsAnew = false
       return true
     case .video:
       if isCurrent {

@@ -83,7 +83,8 @@ struct SubscriberOffers {
     var media = sections.map { section in Self.media(section, transport) }
     var data = MediaSection.dataChannel(mid: "data")
     data.set(transport)
-    media.append(data)
+    // First, so that every section stays where it was as more of them come (RFC 8829 §5.2.2).
+    media.insert(data, at: 0)
     media[0].candidates = candidates
     media[0].isEndOfCandidates = true
     var offer = SessionDescription(
