@@ -101,6 +101,7 @@ let targets: [Target] = [
   library("IO", "YAML", ["CPalbeYAML"], settings: strict),
 
   // Server
+  library("Server", "SFUSettings", ["PalbeUnits", "PalbeYAML", "PalbeCommandLine"], settings: strict),
   library(
     "Server", "SFUServer",
     base + [
@@ -133,7 +134,9 @@ let targets: [Target] = [
     settings: strict),
 
   // Tools
-  tool("palbe-sfu", "PalbeSFUServer", extra: ["PalbeUnits", "PalbeCommandLine", "PalbeEventLoop"]),
+  tool(
+    "palbe-sfu", "PalbeSFUServer",
+    extra: ["PalbeUnits", "PalbeCommandLine", "PalbeEventLoop", "PalbeSFUSettings", "PalbeSFUCore"]),
   tool("mls-interop", "PalbeMLSInterop", extra: ["PalbeUnits"]),
   tool("palbe-call", "PalbeCallLab", extra: base + ["PalbeCommandLine", "PalbeEventLoop"]),
   tool(
@@ -208,6 +211,7 @@ let targets: [Target] = [
   tests("PalbeSQLStore", base + ["PalbeCrypto", "PalbeTestKit"]),
   tests("PalbeMediaFiles", base + ["PalbeTestKit"]),
   tests("PalbeYAML", ["PalbeUnits"]),
+  tests("PalbeSFUSettings", ["PalbeUnits", "PalbeYAML", "PalbeCommandLine", "PalbeTestKit"]),
   tests(
     "PalbeSFUServer",
     base + [
