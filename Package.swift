@@ -136,7 +136,10 @@ let targets: [Target] = [
   // Tools
   tool(
     "palbe-sfu", "PalbeSFUServer",
-    extra: ["PalbeUnits", "PalbeCommandLine", "PalbeEventLoop", "PalbeSFUSettings", "PalbeSFUCore"]),
+    extra: [
+      "PalbeUnits", "PalbeCommandLine", "PalbeEventLoop", "PalbeSFUSettings", "PalbeSFUCore", "PalbeLiveKit",
+      "PalbeProtobuf",
+    ]),
   tool("mls-interop", "PalbeMLSInterop", extra: ["PalbeUnits"]),
   tool("palbe-call", "PalbeCallLab", extra: base + ["PalbeCommandLine", "PalbeEventLoop"]),
   tool(

@@ -16,7 +16,8 @@ struct SpellingTests {
   @Test("a switch takes no value, =true or =false; a flag takes none")
   func switches() throws {
     let command = Command(
-      name: "c", summary: "", options: [.toggle("--on", "on", default: "false"), .flag("--dev", "dev")], examples: [])
+      name: "c", summary: "", options: [.toggle("--on", "on", default: "false"), .flag("--dev", "dev")],
+      examples: [])
     #expect(try command.parse(["--on"]).strings("--on") == ["true"])
     #expect(try command.parse(["--on=false"]).strings("--on") == ["false"])
     #expect(try command.parse([]).strings("--on") == [])

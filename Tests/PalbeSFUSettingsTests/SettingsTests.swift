@@ -15,7 +15,7 @@ struct SettingsTests {
     do throws(ArgumentError) { parsed = try command.parse(arguments) } catch {
       throw SettingsError(error.description)
     }
-    return try Settings(options: parsed, environment: environment) { path throws(SettingsError) in
+    return try Settings(options: parsed, environment: environment) { path, _ throws(SettingsError) in
       guard let text = files[path] else { throw SettingsError("cannot read '\(path)'") }
       return Array(text.utf8)
     }
@@ -47,7 +47,8 @@ struct SettingsTests {
     #expect(settings.source(of: SFUKeys.departureTimeout) == .standard)
   }
 
-  @Test("an operator's LiveKit file works: its keys where they mean the same, a word about each of the others")
+  @Test(
+    "an operator's LiveKit file works: its keys where they mean the same, a word about each of the others")
   func liveKitFile() throws {
     let settings = try file(
       """
@@ -81,14 +82,15 @@ struct SettingsTests {
     #expect(settings[SFUKeys.udpPort] == 7_882...7_885)
     #expect(settings[SFUKeys.nodeIP] == SocketAddress(ipv4: 203, 0, 113, 7, port: 0))
     #expect(settings[SFUKeys.pliThrottle] == .milliseconds(400))
-    #expect(settings[SFUKeys.turnServers].map(\.url) == [
-      "turns:turn.example.org:443?transport=tcp", "turn:198.51.100.4:3478?transport=udp",
-    ])
+    #expect(
+      settings[SFUKeys.turnServers].map(\.url) == [
+        "turns:turn.example.org:443?transport=tcp", "turn:198.51.100.4:3478?transport=udp",
+      ])
     #expect(settings[SFUKeys.autoCreate] == false)
     #expect(settings[SFUKeys.maxParticipants] == 50)
     #expect(settings.apiKeys == [APIKey(name: "APIabc", secret: "0123456789abcdef0123456789abcdef")])
     #expect(settings.warnings.count == 3, "\(settings.warnings)")
-    #expect(settings.warnings.contains { $0.contains("'redis'") && $0.contains("line 14") })
+    #expect(settings.warnings.contains { $0.contains("'redis'") && $0.contains("line 15") })
     #expect(settings.warnings.contains { $0.contains("'rtc.port_range_start'") })
   }
 
@@ -96,7 +98,10 @@ struct SettingsTests {
     "one line, with place and suggestion",
     arguments: [
       ("prot: 1", "f: line 1, column 1: unknown key 'prot'; did you mean 'port'?"),
-      ("room:\n  auto_creat: true", "f: line 2, column 3: unknown key 'room.auto_creat'; did you mean 'room.auto_create'?"),
+      (
+        "room:\n  auto_creat: true",
+        "f: line 2, column 3: unknown key 'room.auto_creat'; did you mean 'room.auto_create'?"
+      ),
       ("udp_port: 1", "f: line 1, column 1: unknown key 'udp_port'; did you mean 'rtc.udp_port'?"),
       ("zzzzzzzzzzzz: 1", "f: line 1, column 1: unknown key 'zzzzzzzzzzzz'"),
       ("port: many", "f: line 1, column 7: 'port' is 'many'; expected a whole number from 0 to 65535"),
@@ -105,13 +110,31 @@ struct SettingsTests {
       ("room: 3", "f: line 1, column 7: 'room' is text; expected a mapping"),
       ("- a", "f: line 1, column 1: the file is a list; expected a mapping"),
       ("keys: {a: [x]}", "f: line 1, column 11: 'keys' is malformed; expected a mapping of names to secrets"),
-      ("log_level: info\nlogging: {level: info}", "f: line 2, column 11: 'logging.level' is set twice, under two names"),
-      ("rtc: {interfaces: {includes: [en0]}}", "f: line 1, column 7: 'rtc.interfaces' is not supported: name the address to announce in rtc.node_ip"),
-      ("rtc: {turn_servers: [{host: a b, secret: s}]}", "f: line 1, column 29: 'rtc.turn_servers' is malformed; expected a host name or an address as 'host'"),
-      ("rtc: {turn_servers: [{host: a}]}", "f: line 1, column 22: 'rtc.turn_servers' is malformed; expected either 'secret', or both 'username' and 'credential'"),
-      ("room: {empty_timeout: -1}", "f: line 1, column 23: 'room.empty_timeout' is '-1'; expected a time from 0s to 604800s, such as 30s or 500ms"),
+      (
+        "log_level: info\nlogging: {level: info}",
+        "f: line 2, column 11: 'logging.level' is set twice, under two names"
+      ),
+      (
+        "rtc: {interfaces: {includes: [en0]}}",
+        "f: line 1, column 7: 'rtc.interfaces' is not supported: name the address to announce in rtc.node_ip"
+      ),
+      (
+        "rtc: {turn_servers: [{host: a b, secret: s}]}",
+        "f: line 1, column 29: 'rtc.turn_servers' is malformed; expected a host name or an address as 'host'"
+      ),
+      (
+        "rtc: {turn_servers: [{host: a}]}",
+        "f: line 1, column 22: 'rtc.turn_servers' is malformed; expected either 'secret', or both 'username' and 'credential'"
+      ),
+      (
+        "room: {empty_timeout: -1}",
+        "f: line 1, column 23: 'room.empty_timeout' is '-1'; expected a time from 0s to 604800s, such as 30s or 500ms"
+      ),
       ("a: [", "f: line 2, column 1: did not find expected node content"),
-      ("bind_addresses: [127.0.0.1, 127.0.0.2]", "'bind_addresses' names 2 addresses; expected one, or none for every address"),
+      (
+        "bind_addresses: [127.0.0.1, 127.0.0.2]",
+        "'bind_addresses' names 2 addresses; expected one, or none for every address"
+      ),
       ("rtc: {udp_port: 7882-7883}\nworkers: 3", "3 workers need as many UDP ports; 'rtc.udp_port' has 2"),
     ])
   func refusals(text: String, line: String) {
@@ -144,8 +167,11 @@ struct SettingsTests {
     #expect(names(try Self.load(["--key-file", "k"], files: ["k": "a: b\n"])) == ["a=b"])
     #expect(names(try Self.load(["--dev", "--key", "a:b"])) == ["a=b", "devkey=secret"])
     #expect(names(try Self.load(["--dev=false"], ["PALBE_SFU_DEVELOPMENT": "true"])) == [])
-    #expect(refusal { () throws(SettingsError) in try Self.load(["--key", "a:b", "--key", "a:c"]) }.contains("twice"))
-    #expect(refusal { () throws(SettingsError) in try Self.load(["--dev", "--key", "devkey:x"]) }.contains("twice"))
+    #expect(
+      refusal { () throws(SettingsError) in try Self.load(["--key", "a:b", "--key", "a:c"]) }.contains(
+        "twice"))
+    #expect(
+      refusal { () throws(SettingsError) in try Self.load(["--dev", "--key", "devkey:x"]) }.contains("twice"))
   }
 
   @Test("no message and no document repeats a secret")
@@ -160,9 +186,12 @@ struct SettingsTests {
       #expect(!line.isEmpty && !line.contains("sEcReT"), "\(line)")
     }
     #expect(!refusal { () throws(SettingsError) in try Self.load(["--key", "sEcReT"]) }.contains("sEcReT"))
-    #expect(!refusal { () throws(SettingsError) in try Self.load([], ["LIVEKIT_KEYS": "a: [sEcReT"]) }.contains("sEcReT"))
+    #expect(
+      !refusal { () throws(SettingsError) in try Self.load([], ["LIVEKIT_KEYS": "a: [sEcReT"]) }.contains(
+        "sEcReT"))
     let settings = try file(
-      "keys: {a: sEcReT}\nrtc: {turn_servers: [{host: h, secret: sEcReT}, {host: h, username: u, credential: sEcReT}]}")
+      "keys: {a: sEcReT}\nrtc: {turn_servers: [{host: h, secret: sEcReT}, {host: h, username: u, credential: sEcReT}]}"
+    )
     #expect(settings.document.contains("a: '***'"))
     #expect(!settings.document.contains("sEcReT"))
   }
@@ -170,7 +199,10 @@ struct SettingsTests {
   @Test("the document in effect is a file that means the same")
   func document() throws {
     let settings = try Self.load(
-      ["--port", "81", "--udp-port", "100-103", "--node-ip", "2001:db8::7", "--empty-timeout", "1500ms", "--log-json"])
+      [
+        "--port", "81", "--udp-port", "100-103", "--node-ip", "2001:db8::7", "--empty-timeout", "1500ms",
+        "--log-json",
+      ])
     let again = try file(settings.document)
     #expect(settings.document.contains("port: 81  # --port\n"))
     for setting in SFUKeys.all { #expect(again.shown(setting) == settings.shown(setting), "\(setting.name)") }

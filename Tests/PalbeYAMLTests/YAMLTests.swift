@@ -32,7 +32,10 @@ struct YAMLTests {
     "documents and what they hold",
     arguments: [
       ("", "-"), ("# nothing\n", "-"), ("port: 7880\n", "{port: 7880}"),
-      ("rtc:\n  udp_port: 7882-7889\n  node_ip: \"192.0.2.1\"\n", "{rtc: {udp_port: 7882-7889, node_ip: '192.0.2.1'}}"),
+      (
+        "rtc:\n  udp_port: 7882-7889\n  node_ip: \"192.0.2.1\"\n",
+        "{rtc: {udp_port: 7882-7889, node_ip: '192.0.2.1'}}"
+      ),
       ("keys:\n  a: b\n  'c d': >\n    folded\n    text\n", "{keys: {a: b, c d: 'folded text\n'}}"),
       ("list:\n- 1\n- [2, {x: y}]\n", "{list: [1, [2, {x: y}]]}"),
       ("a: &x {b: 1}\nc: *x\n", "{a: {b: 1}, c: {b: 1}}"),
@@ -45,7 +48,9 @@ struct YAMLTests {
 
   @Test("null is told from text")
   func null() throws {
-    for (text, isNull) in [("a:", true), ("a: ~", true), ("a: null", true), ("a: ''", false), ("a: 0", false)] {
+    for (text, isNull) in [
+      ("a:", true), ("a: ~", true), ("a: null", true), ("a: ''", false), ("a: 0", false),
+    ] {
       guard case .mapping(let entries)? = try parse(text)?.content else { return #expect(Bool(false)) }
       #expect(entries[0].value.isNull == isNull, "\(text)")
     }
@@ -121,7 +126,8 @@ struct YAMLTests {
 
   @Test("no prefix of a document traps, and an error never repeats a value")
   func prefixes() {
-    let text = "keys: {app: &k sEcReT}\nrtc:\n  list:\n  - \"q\\u00e9\"\n  - |\n    block\nalso: [*k, !!str x]\n"
+    let text =
+      "keys: {app: &k sEcReT}\nrtc:\n  list:\n  - \"q\\u00e9\"\n  - |\n    block\nalso: [*k, !!str x]\n"
     let bytes = Array(text.utf8)
     for count in 0...bytes.count {
       do throws(YAMLError) { _ = try YAMLNode(parsing: Array(bytes[..<count])) } catch {
@@ -136,7 +142,9 @@ struct YAMLTests {
     let bytes = Array("a: &x [1, {b: 'c'}]\nd: *x\ne: >-\n  text\n  more\n? f\n: \"\\x41\"\n".utf8)
     for _ in 0..<3_000 {
       var changed = bytes
-      for _ in 0..<3 { changed[Int(random.next() % UInt64(bytes.count))] = UInt8(truncatingIfNeeded: random.next()) }
+      for _ in 0..<3 {
+        changed[Int(random.next() % UInt64(bytes.count))] = UInt8(truncatingIfNeeded: random.next())
+      }
       _ = try? YAMLNode(parsing: changed)
     }
   }

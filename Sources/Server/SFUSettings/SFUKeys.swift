@@ -55,7 +55,8 @@ public enum SFUKeys {
     "room.auto_create", "--auto-create", .boolean, default: true, reloads: true,
     "the first who joins makes the room; else only RoomService does")
   public static let emptyTimeout = Setting(
-    "room.empty_timeout", "--empty-timeout", .duration(.zero...TimeDelta.seconds(7 * 86_400)), default: .seconds(300),
+    "room.empty_timeout", "--empty-timeout", .duration(.zero...TimeDelta.seconds(7 * 86_400)),
+    default: .seconds(300),
     reloads: true, "a room that nobody has joined yet is dropped after this")
   public static let departureTimeout = Setting(
     "room.departure_timeout", "--departure-timeout", .duration(.zero...TimeDelta.seconds(7 * 86_400)),
@@ -91,13 +92,16 @@ public enum SFUKeys {
     "audit_log", "--audit-log", .optional(.text("FILE", "a path")), default: nil, words: "",
     "debugging aid: writes every RTP packet received, as the SFU sees it")
   public static let drainTimeout = Setting(
-    "drain_timeout", "--drain-timeout", .duration(.zero...TimeDelta.seconds(86_400)), default: .seconds(30), reloads: true,
+    "drain_timeout", "--drain-timeout", .duration(.zero...TimeDelta.seconds(86_400)), default: .seconds(30),
+    reloads: true,
     "after SIGTERM calls go on for this long; ends early with the last participant")
 
   /// All of them.
   public static let all: [any AnySetting] = [
-    port, bindAddresses, keys, keyFile, development, udpPort, nodeIP, turnServers, stunServers, pliThrottle, workers,
-    audioLevels, autoCreate, emptyTimeout, departureTimeout, maxParticipants, remoteUnmute, requireE2EE, maxRooms,
+    port, bindAddresses, keys, keyFile, development, udpPort, nodeIP, turnServers, stunServers, pliThrottle,
+    workers,
+    audioLevels, autoCreate, emptyTimeout, departureTimeout, maxParticipants, remoteUnmute, requireE2EE,
+    maxRooms,
     maxTracks, logLevel, logJSON, auditLog, drainTimeout,
   ]
 }

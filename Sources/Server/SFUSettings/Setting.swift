@@ -105,5 +105,7 @@ extension Setting: AnySetting {
 
 extension AnySetting {
   /// "PALBE_SFU_RTC_UDP_PORT".
-  public var variable: String { Settings.variablePrefix + name.uppercased().map { $0 == "." ? "_" : String($0) }.joined() }
+  public var variable: String {
+    Settings.variablePrefix + name.uppercased().map { $0 == "." ? "_" : String($0) }.joined()
+  }
 }

@@ -67,7 +67,8 @@ extension YAMLNode {
   /// An option's or variable's text that holds more than one value.
   static func structure(_ text: String) throws(SettingProblem) -> YAMLNode {
     do throws(YAMLError) {
-      return try YAMLNode(parsing: Array(text.utf8)) ?? YAMLNode(.sequence([]), at: YAMLPosition(line: 1, column: 1))
+      return try YAMLNode(parsing: Array(text.utf8))
+        ?? YAMLNode(.sequence([]), at: YAMLPosition(line: 1, column: 1))
     } catch {
       throw SettingProblem(error.description)
     }
@@ -80,7 +81,8 @@ extension SettingKind where Value == Int {
   /// A whole number.
   static func integer(_ range: ClosedRange<Int>) -> SettingKind {
     let expectation = "a whole number from \(range.lowerBound) to \(range.upperBound)"
-    return SettingKind(scalar: "N", expectation, read: { Int($0).flatMap { range.contains($0) ? $0 : nil } }) {
+    return SettingKind(scalar: "N", expectation, read: { Int($0).flatMap { range.contains($0) ? $0 : nil } })
+    {
       "\($0)"
     }
   }
@@ -130,7 +132,8 @@ extension SettingKind where Value == SocketAddress {
 extension SettingKind where Value == TimeDelta {
   /// A time with its unit, `1.5s`, `500ms`, `2m`; a number alone is seconds.
   static func duration(_ range: ClosedRange<TimeDelta>) -> SettingKind {
-    let expectation = "a time from \(shown(range.lowerBound)) to \(shown(range.upperBound)), such as 30s or 500ms"
+    let expectation =
+      "a time from \(shown(range.lowerBound)) to \(shown(range.upperBound)), such as 30s or 500ms"
     return SettingKind(
       scalar: "TIME", expectation, read: { parse($0).flatMap { range.contains($0) ? $0 : nil } }, show: shown)
   }
@@ -164,7 +167,9 @@ extension SettingKind where Value == ClosedRange<Int> {
       let parts = text.split(separator: "-", omittingEmptySubsequences: false)
       guard let first = Int(parts[0]), (0...65_535).contains(first) else { return nil }
       guard parts.count > 1 else { return first...first }
-      guard parts.count == 2, let last = Int(parts[1]), first > 0, last >= first, last <= 65_535 else { return nil }
+      guard parts.count == 2, let last = Int(parts[1]), first > 0, last >= first, last <= 65_535 else {
+        return nil
+      }
       return first...last
     } show: {
       $0.count == 1 ? "\($0.lowerBound)" : "\($0.lowerBound)-\($0.upperBound)"
@@ -235,7 +240,8 @@ extension YAMLNode {
       throw SettingProblem("expected a mapping of \(names.joined(separator: ", "))", at: position)
     }
     for entry in entries where !names.contains(entry.key) {
-      throw SettingProblem("'\(entry.key)' is none of \(names.joined(separator: ", "))", at: entry.keyPosition)
+      throw SettingProblem(
+        "'\(entry.key)' is none of \(names.joined(separator: ", "))", at: entry.keyPosition)
     }
     return Dictionary(uniqueKeysWithValues: entries.map { ($0.key, $0.value) })
   }

@@ -47,7 +47,8 @@ public struct Settings: Sendable {
   public private(set) var warnings: [String] = []
 
   /// The option that names the file.
-  public static let configOption = Option.value("--config", "FILE", "configuration file in YAML; \(configVariable) too")
+  public static let configOption = Option.value(
+    "--config", "FILE", "configuration file in YAML; \(configVariable) too")
 
   /// The options of a command that takes a configuration.
   public static let options: [Option] = [configOption] + SFUKeys.all.map(\.commandOption)
@@ -56,13 +57,13 @@ public struct Settings: Sendable {
   ///
   /// - Parameters:
   ///   - environment: all variables; of those that begin with `PALBE_SFU_` an unknown one is refused.
-  ///   - read: a file's bytes.
+  ///   - read: a file's bytes; `true` for one that nobody else may read.
   public init(
     options: ParsedArguments, environment: [String: String],
-    read: (String) throws(SettingsError) -> [UInt8]
+    read: (String, Bool) throws(SettingsError) -> [UInt8]
   ) throws(SettingsError) {
     if let path = options.string(Self.configOption.name) ?? environment[Self.configVariable], !path.isEmpty {
-      try take(file: try read(path), named: path)
+      try take(file: try read(path, false), named: path)
     } else if let text = environment[Self.liveKitConfigVariable], !text.isEmpty {
       try take(file: Array(text.utf8), named: Self.liveKitConfigVariable)
     }
@@ -76,7 +77,7 @@ public struct Settings: Sendable {
         throw SettingsError("option '\(setting.option)'\(Self.given(texts, setting)); \(error.reason)")
       }
     }
-    if let path = self[SFUKeys.keyFile] { try take(keyFile: try read(path), named: path) }
+    if let path = self[SFUKeys.keyFile] { try take(keyFile: try read(path, true), named: path) }
     try checkTogether()
   }
 
@@ -105,7 +106,9 @@ public struct Settings: Sendable {
   private mutating func take(environment: [String: String]) throws(SettingsError) {
     let known = Dictionary(uniqueKeysWithValues: SFUKeys.all.map { ($0.variable, $0) })
     for name in environment.keys.sorted() where name.hasPrefix(Self.variablePrefix) {
-      guard known[name] == nil, name != Self.configVariable, !Self.otherVariables.contains(name) else { continue }
+      guard known[name] == nil, name != Self.configVariable, !Self.otherVariables.contains(name) else {
+        continue
+      }
       let nearest = Spelling.nearest(to: name, among: Array(known.keys).sorted() + [Self.configVariable])
       throw SettingsError(
         "unknown variable '\(name)'" + (nearest.map { "; did you mean '\($0)'?" } ?? ""))
@@ -161,8 +164,10 @@ public struct Settings: Sendable {
           try setting.value(of: entry.value), .file(path, line: entry.keyPosition.line)
         )
       } catch {
-        let given = setting.isSecret ? "is malformed" : entry.value.text.map { "is '\($0)'" } ?? "is malformed"
-        throw SettingsError("\(path): \(error.position ?? entry.value.position): '\(name)' \(given); \(error.reason)")
+        let given =
+          setting.isSecret ? "is malformed" : entry.value.text.map { "is '\($0)'" } ?? "is malformed"
+        throw SettingsError(
+          "\(path): \(error.position ?? entry.value.position): '\(name)' \(given); \(error.reason)")
       }
       return
     }
@@ -229,7 +234,8 @@ public struct Settings: Sendable {
     }
     guard self[SFUKeys.bindAddresses].count <= 1 else {
       throw SettingsError(
-        "'bind_addresses' names \(self[SFUKeys.bindAddresses].count) addresses; expected one, or none for every address")
+        "'bind_addresses' names \(self[SFUKeys.bindAddresses].count) addresses; expected one, or none for every address"
+      )
     }
     let ports = self[SFUKeys.udpPort]
     if let workers = self[SFUKeys.workers], ports.count > 1, workers > ports.count {

@@ -85,7 +85,8 @@ extension SettingKind where Value == [TURNServerSetting] {
     return kind
   }
 
-  private static func server(_ node: YAMLNode, _ names: [String]) throws(SettingProblem) -> TURNServerSetting {
+  private static func server(_ node: YAMLNode, _ names: [String]) throws(SettingProblem) -> TURNServerSetting
+  {
     let fields = try node.fields(names)
     func text(_ name: String) throws(SettingProblem) -> String? {
       guard let field = fields[name] else { return nil }
@@ -93,7 +94,8 @@ extension SettingKind where Value == [TURNServerSetting] {
       return text.isEmpty ? nil : text
     }
     guard let host = try text("host"), HostName.isValid(host) else {
-      throw SettingProblem("expected a host name or an address as 'host'", at: fields["host"]?.position ?? node.position)
+      throw SettingProblem(
+        "expected a host name or an address as 'host'", at: fields["host"]?.position ?? node.position)
     }
     guard let transport = TURNServerSetting.Transport(rawValue: try text("protocol") ?? "udp") else {
       throw SettingProblem("expected udp, tcp or tls", at: fields["protocol"]?.position)
@@ -110,7 +112,8 @@ extension SettingKind where Value == [TURNServerSetting] {
       throw SettingProblem("expected either 'secret', or both 'username' and 'credential'", at: node.position)
     }
     if let ttl = fields["ttl"] {
-      server.lifetime = try SettingKind<TimeDelta>.duration(.seconds(60)...TimeDelta.seconds(30 * 86_400)).read(ttl)
+      server.lifetime = try SettingKind<TimeDelta>.duration(.seconds(60)...TimeDelta.seconds(30 * 86_400))
+        .read(ttl)
     }
     return server
   }
@@ -118,9 +121,11 @@ extension SettingKind where Value == [TURNServerSetting] {
   private static func shown(_ server: TURNServerSetting, _ masks: Bool) -> String {
     var text = "{host: \(quoted(server.host)), port: \(server.port), protocol: \(server.transport.rawValue)"
     if !server.secret.isEmpty {
-      text += ", secret: \(masks ? mask : quoted(server.secret)), ttl: \(server.lifetime.wholeMilliseconds / 1_000)s"
+      text +=
+        ", secret: \(masks ? mask : quoted(server.secret)), ttl: \(server.lifetime.wholeMilliseconds / 1_000)s"
     } else {
-      text += ", username: \(quoted(server.username)), credential: \(masks ? mask : quoted(server.credential))"
+      text +=
+        ", username: \(quoted(server.username)), credential: \(masks ? mask : quoted(server.credential))"
     }
     return text + "}"
   }
@@ -172,7 +177,9 @@ extension SettingKind where Value == TimeDelta {
       let fields = try node.fields(["low_quality", "mid_quality", "high_quality"])
       var times: [TimeDelta] = []
       for field in fields.values { times.append(try time.read(field)) }
-      guard let least = times.min() else { throw SettingProblem("expected \(time.expectation)", at: node.position) }
+      guard let least = times.min() else {
+        throw SettingProblem("expected \(time.expectation)", at: node.position)
+      }
       return least
     }
     return kind
