@@ -85,10 +85,12 @@ extension Setting: AnySetting {
     return .value(option, kind.placeholder, help, default: value, repeatable: kind.isRepeatable)
   }
 
+  /// The value in a file.
   public func value(of node: YAMLNode) throws(SettingProblem) -> SettingValue {
     wrap(try kind.read(node))
   }
 
+  /// The value in options or variables.
   public func value(of texts: [String]) throws(SettingProblem) -> SettingValue {
     guard texts.count > 1 else { return try value(of: try kind.node(texts.first ?? "")) }
     var items: [YAMLNode] = []
