@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Web server: HTTP")
 struct HTTPTests {
-  @Test("A plain request is answered; the connection stays unless the client does not want that (RFC 9112 §9.3)")
+  @Test("A plain request is answered; the connection stays if the client wants that (RFC 9112 §9.3)")
   func plain() throws {
     let server = try TestServer()
     #expect(server.port != 0)

@@ -89,7 +89,8 @@ final class CertificatePair: Sendable {
   /// certificate, 2 the key, 3 that they do not belong together.
   func install(into context: UnsafeMutableRawPointer?) -> Int32 {
     palbe_tls_install(
-      OpaquePointer(context), certificate, Int32(clamping: certificate.count), key, Int32(clamping: key.count))
+      OpaquePointer(context), certificate, Int32(clamping: certificate.count), key, Int32(clamping: key.count)
+    )
   }
 
   /// When the certificate ends, in seconds since 1970; nil when it does not say.
