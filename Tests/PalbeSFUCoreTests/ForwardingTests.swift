@@ -249,6 +249,10 @@ struct ForwardingTests {
           $0.subscribe = true
         }), from: bob)
     #expect(bob.answers.count == 2)
+    // Another stream: to clients made of Rust the same one in the same section is no new track.
+    let streams = try bob.answers.map { try SessionDescription(parsing: $0.sdp).media[1].msids.first }
+    #expect(streams[0]?.stream.hasSuffix("|" + sid) == true && streams[0]?.track == streams[1]?.track)
+    #expect(streams[0]?.stream != streams[1]?.stream)
     try Self.send(2, from: alice, track: 1, in: world)
     world.run(for: .milliseconds(100))
     #expect(bob.packets(payloadType: 96).count == 8)

@@ -138,6 +138,53 @@ struct TwoConnectionTests {
     for (before, after) in zip(mids, mids.dropFirst()) { #expect(Array(after.prefix(before.count)) == before) }
   }
 
+  @Test("v0: a section rests for an offer before it is used again; a repeated subscription has a stream of its own")
+  func reuse() throws {
+    let world = try World()
+    let bob = try join(world, "bob")
+    let alice = try world.client("alice")
+    alice.tracks = [world.track("screen", .video)]
+    world.join(alice)
+    #expect(world.connect(alice))
+    world.run(for: .seconds(1))
+    let sid = try #require(alice.updates(of: "alice").last?.tracks.first?.sid)
+    func videoSections() throws -> [MediaSection] {
+      let offer = try SessionDescription(parsing: try #require(bob.offers.last).sdp)
+      return offer.media.filter { $0.kind == .video }
+    }
+    func subscribe(_ isWanted: Bool) {
+      world.signal(
+        .subscription(
+          .with {
+            $0.trackSids = [sid]
+            $0.subscribe = isWanted
+          }), from: bob)
+    }
+    let first = try #require(videoSections().first?.msids.first)
+    #expect(first.track == sid && first.stream.hasSuffix("|" + sid))
+    // At once: the old section is inactive beside a new one.
+    subscribe(false)
+    subscribe(true)
+    world.run(for: .seconds(1))
+    #expect(try videoSections().map(\.direction) == [.inactive, .sendonly])
+    let second = try #require(videoSections()[1].msids.first)
+    #expect(second.track == sid && second.stream != first.stream)
+    // In its own time: the section it had, under another name.
+    subscribe(false)
+    world.run(for: .seconds(1))
+    subscribe(true)
+    world.run(for: .seconds(1))
+    #expect(try videoSections().map(\.direction) == [.sendonly, .inactive])
+    #expect(try Set([first, second, videoSections()[0].msids[0]].map(\.stream)).count == 3)
+    // Another track in another offer than the one it replaces.
+    let carol = try world.client("carol")
+    carol.tracks = [world.track("screen", .video)]
+    world.join(carol)
+    world.signal(.leave(LiveKit.LeaveRequest()), from: alice)
+    world.run(for: .seconds(1))
+    #expect(try videoSections().map(\.direction) == [.inactive, .sendonly])
+  }
+
   @Test("v0: one offer under way at a time; what changed meanwhile is in the next one")
   func oneAtATime() throws {
     let world = try World()

@@ -198,7 +198,7 @@ async def screen_shares_one_after_another(enter):
             await until(
                 lambda: watcher.width == width or any(n >= 0 for n in watcher.numbers[-3:]), 5, "a screen share's picture")
             seen = len(watcher.numbers)
-            await until(lambda: sum(n >= 0 for n in watcher.numbers[seen:]) >= 10, 5, "readable pictures of it")
+            await until(lambda: sum(n >= 0 for n in watcher.numbers[seen:]) >= 8, 5, "readable pictures of it")
             await publisher.unpublish()
             await watcher.stop()
         await frames_within(camera, 2, "anna's camera afterwards")

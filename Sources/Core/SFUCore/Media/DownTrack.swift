@@ -31,6 +31,8 @@ final class DownTrack {
   unowned let subscriber: Participant
   let ssrc: SSRC
   let repairSSRC: SSRC
+  /// The subscriber received the track before: it must be able to tell the subscriptions apart.
+  let isRepeated: Bool
   private(set) var placement: Placement?
   private(set) var statistics: SenderStatistics
   /// The subscriber has switched it off for now.
@@ -54,6 +56,7 @@ final class DownTrack {
     self.subscriber = subscriber
     ssrc = subscriber.freshSSRC(using: &random)
     repairSSRC = subscriber.freshSSRC(using: &random)
+    isRepeated = subscriber.downlink.noteSubscription(to: track)
     statistics = SenderStatistics(ssrc: ssrc, clockRate: track.kind.clockRate)
     let first = random.next()
     rewriter = StreamRewriter(
