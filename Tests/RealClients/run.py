@@ -7,12 +7,13 @@ import sys
 import time
 import traceback
 
+import browsing
 import calls
 import features
 import hosts
 import resuming
 
-TESTS = calls.TESTS + features.TESTS + resuming.TESTS
+TESTS = calls.TESTS + features.TESTS + resuming.TESTS + browsing.TESTS
 
 
 def main() -> int:

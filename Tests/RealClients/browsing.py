@@ -1,0 +1,147 @@
+"""Chromium with LiveKit's JavaScript client against livekit's Python client and palbe-call."""
+import asyncio
+import pathlib
+import tempfile
+
+import browser
+import calls
+import hosts
+import media
+import peers
+from checks import (
+    PASSPHRASE, check_looping_numbers, check_numbers, check_recording, check_tone, until, write_sources)
+from features import collect, frames_within
+
+
+async def chromium_and_livekit(url: str, bin_path: pathlib.Path):
+    """Chromium and livekit see and hear each other, with one connection and with two at livekit's end."""
+    async with browser.chromium() as page:
+        for single in (True, False):
+            room = f"chromium{single}"
+            async with (
+                peers.joined(url, hosts.signed_token(room, "anna"), single=single) as anna,
+                peers.Publisher(anna), peers.Watcher(anna, "chromium") as watcher,
+            ):
+                await page.call("join", url, hosts.signed_token(room, "chromium"))
+                await page.call("publish")
+                await page.until("count", "anna", accept=lambda count: count >= 60, seconds=20)
+                seen = await page.call("state", "anna")
+                check_numbers(seen["numbers"], 60, "chromium")
+                check_tone(await page.sound("anna"), 440, "chromium")
+                await until(lambda: len(watcher.numbers) >= 60, 20, "60 pictures of Chromium's")
+                check_looping_numbers(watcher.numbers, 55, "anna")
+                check_tone(watcher.last_second(), 880, "anna")
+                await page.call("leave")
+                await until(lambda: "chromium" not in anna.remote_participants, 5, "chromium's leaving")
+
+
+async def chromium_and_palbe_call(url: str, bin_path: pathlib.Path):
+    """Chromium and palbe-call see and hear each other, in the clear and encrypted in LiveKit's format."""
+    passphrase = PASSPHRASE.decode()
+    for arguments, options in ((["--no-e2ee"], {}), (["--e2ee", "livekit"], {"passphrase": passphrase})):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            write_sources(folder)
+            async with browser.chromium() as page:
+                await page.call("join", url, hosts.signed_token("mixed", "chromium"), options)
+                await page.call("publish")
+                with calls.palbe_call_join(
+                    url, bin_path, folder, *arguments, environment={"PALBE_PASSPHRASE": passphrase}
+                ):
+                    await page.until("count", "palbe", accept=lambda count: count >= 60, seconds=20)
+                    check_tone(await page.sound("palbe"), 880, "chromium")
+                    await asyncio.sleep(2)
+                seen = await page.call("state", "palbe")
+                check_looping_numbers(seen["numbers"], 60, "chromium")
+            check_looping_numbers(check_recording(folder / "record", 40, 880), 40, "palbe-call")
+
+
+async def chromium_encrypted(url: str, bin_path: pathlib.Path):
+    """Chromium and livekit see and hear each other encrypted; with another passphrase Chromium decodes nothing."""
+    encrypted = {"encryption": peers.encryption(PASSPHRASE)}
+    async with (
+        browser.chromium() as page,
+        peers.joined(url, hosts.signed_token("secret", "anna"), **encrypted) as anna,
+        peers.Publisher(anna), peers.Watcher(anna, "chromium") as watcher,
+    ):
+        await page.call("join", url, hosts.signed_token("secret", "chromium"), {"passphrase": PASSPHRASE.decode()})
+        await page.call("publish")
+        await page.until("count", "anna", accept=lambda count: count >= 60, seconds=20)
+        check_numbers((await page.call("state", "anna"))["numbers"], 60, "chromium")
+        check_tone(await page.sound("anna"), 440, "chromium")
+        await until(lambda: len(watcher.numbers) >= 60, 20, "60 pictures of Chromium's")
+        check_looping_numbers(watcher.numbers, 55, "anna")
+        check_tone(watcher.last_second(), 880, "anna")
+        await page.call("leave")
+        await page.call("join", url, hosts.signed_token("secret", "stranger"), {"passphrase": "another"})
+        await page.until("state", "anna", accept=lambda state: state["video"] == 1 and state["audio"] == 1)
+        await asyncio.sleep(3)
+        assert not (await page.call("state", "anna"))["numbers"], "Chromium decoded pictures with another passphrase"
+        assert media.dominant_frequency(await page.sound("anna")) == 0, "Chromium heard something"
+
+
+async def chromium_layers_and_mutes(url: str, bin_path: pathlib.Path):
+    """Chromium's layers at livekit and livekit's at Chromium, mutes and repeated subscriptions, both ways."""
+    async with (
+        browser.chromium() as page,
+        peers.joined(url, hosts.signed_token("layers", "anna")) as anna,
+        peers.Publisher(anna, width=1280, height=720, simulcast=True), peers.Watcher(anna, "chromium") as watcher,
+    ):
+        await page.call("join", url, hosts.signed_token("layers", "chromium"), {"simulcast": True})
+        await page.call("publish")
+        await until(lambda: watcher.width == 640, 15, "Chromium's large picture")
+        assert watcher.publication().simulcasted
+        for quality, width in ((0, 320), (2, 640)):
+            watcher.publication().set_video_quality(quality)
+            await until(lambda: watcher.width == width, 10, f"Chromium's pictures {width} wide")
+            await frames_within(watcher, 3, f"more of Chromium's pictures {width} wide", least=10)
+        await page.until("width", "anna", accept=lambda width: width == 1280, seconds=15)
+        for quality, width in ((0, 320), (2, 1280)):
+            await page.call("setQuality", "anna", quality)
+            await page.until("width", "anna", accept=lambda seen: seen == width, seconds=10)
+        # A camera that is switched off and on again.
+        muted = collect(anna, "track_muted", "track_unmuted")
+        await page.call("enable", False)
+        await until(lambda: [event[0] for event in muted] == ["track_muted"], 5, "Chromium's mute")
+        await asyncio.sleep(0.5)
+        await page.call("enable", True)
+        await until(lambda: muted[-1][0] == "track_unmuted", 5, "Chromium's unmute")
+        await frames_within(watcher, 3, "Chromium's pictures after its unmute")
+        # Subscriptions that end and begin again.
+        for attempt in range(2):
+            before = await page.call("state", "anna")
+            await page.call("subscribe", "anna", False)
+            await asyncio.sleep(0.5)
+            await page.call("subscribe", "anna", True)
+            await page.until(
+                "state", "anna", seconds=5, what="pictures of a repeated subscription",
+                accept=lambda state: state["video"] == before["video"] + 1
+                and len(state["numbers"]) > len(before["numbers"]) + 20)
+
+
+async def chromium_resumes(url: str, bin_path: pathlib.Path):
+    """Chromium's signaling is cut: it resumes, media never stops, and what it publishes stays."""
+    async with (
+        browser.chromium() as page, hosts.Proxy(url) as proxy,
+        peers.joined(url, hosts.signed_token("cut", "anna")) as anna,
+        peers.Publisher(anna), peers.Watcher(anna, "chromium") as watcher,
+    ):
+        await page.call("join", proxy.url, hosts.signed_token("cut", "chromium"))
+        await page.call("publish")
+        await page.until("count", "anna", accept=lambda count: count >= 20)
+        await frames_within(watcher, 10, "Chromium's pictures")
+        proxy.cut()
+        await asyncio.sleep(0.5)
+        await frames_within(watcher, 1, "pictures without signaling")
+        proxy.healed.set()
+        await page.until("happened", accept=lambda events: "reconnected" in events, seconds=15)
+        assert "disconnected" not in await page.call("happened")
+        count = await page.call("count", "anna")
+        await page.until("count", "anna", accept=lambda seen: seen >= count + 20, seconds=3)
+        await frames_within(watcher, 2, "Chromium's pictures after the resumption")
+        assert len(watcher.tasks) == 2, f"{len(watcher.tasks)} subscriptions"
+
+
+TESTS = [
+    chromium_and_livekit, chromium_and_palbe_call, chromium_encrypted, chromium_layers_and_mutes, chromium_resumes,
+]
