@@ -198,7 +198,7 @@ let targets: [Target] = [
     "PalbeSFUCore",
     base + [
       "PalbeCrypto", "PalbeProtobuf", "PalbeRTP", "PalbeSDP", "PalbeSRTP", "PalbeICE", "PalbeDTLS",
-      "PalbeLiveKit",
+      "PalbeLiveKit", "PalbeCongestion",
       "PalbeTestKit", "PalbeNetSim", "CPalbeMallocCounter",
     ]),
   tests(

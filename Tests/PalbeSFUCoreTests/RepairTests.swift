@@ -24,7 +24,17 @@ struct RepairTests {
     var buffer = bytes.mutableSpan
     let count = try RTX.unwrap(
       &buffer, count: byteCount, payloadType: PayloadType(96), ssrc: original.header.ssrc)
-    #expect(Array(bytes[..<(count ?? 0)]) == original.bytes)
+    let unwrapped = Array(bytes[..<(count ?? 0)])
+    let header = try RTPHeader.parse(unwrapped.span)
+    // The same packet but for its own transport-wide number.
+    #expect(header == original.header)
+    #expect(unwrapped[header.payloadRange(in: unwrapped.span)] == original.payload[...])
+    var ids = RTPExtensionIDs()
+    ids.transportSequenceNumber = 3
+    let numbers = [
+      ids.read(header, in: unwrapped.span), ids.read(original.header, in: original.bytes.span),
+    ].map(\.transportSequenceNumber)
+    #expect(numbers[0] != nil && numbers[0] != numbers[1])
   }
 
   @Test(

@@ -54,6 +54,8 @@ final class ScriptedClient {
   var opusPayloadType: UInt8 = 111
   var vp8PayloadType: UInt8 = 96
   var audioLevelID: UInt8 = 1
+  /// Without it the client estimates what its link carries by itself, and says it in REMB.
+  var offersTransportFeedback = true
   /// With `nack` and a retransmission codec, as video has it.
   var offersRTX = true
   /// Publishing sections come after the receiving ones; once given, a mid stays.
@@ -112,7 +114,9 @@ final class ScriptedClient {
   private func section(_ kind: MediaKind, mid: String, _ direction: MediaDirection) -> MediaSection {
     var section = MediaSection.rtp(kind, mid: mid, direction: direction)
     section.headerExtensions = [
-      HeaderExtension(id: 3, uri: RTPExtensionIDs.transportSequenceNumberURI),
+      offersTransportFeedback
+        ? HeaderExtension(id: 3, uri: RTPExtensionIDs.transportSequenceNumberURI)
+        : HeaderExtension(id: 2, uri: RTPExtensionIDs.absoluteSendTimeURI),
       HeaderExtension(id: 4, uri: RTPExtensionIDs.midURI),
     ]
     if kind == .audio {
@@ -131,7 +135,8 @@ final class ScriptedClient {
         [
           RTPCodec(
             vp8PayloadType, "VP8", clockRate: 90_000,
-            feedback: ["goog-remb", "transport-cc", "ccm fir", "nack", "nack pli"])
+            feedback: ["goog-remb"] + (offersTransportFeedback ? ["transport-cc"] : [])
+              + ["ccm fir", "nack", "nack pli"])
         ] + (offersRTX ? [RTPCodec(97, "rtx", clockRate: 90_000, parameters: "apt=\(vp8PayloadType)")] : [])
     }
     return section
@@ -388,12 +393,12 @@ final class ScriptedClient {
 
 extension ScriptedClient {
   /// An offer whose last section has two layers, named by RID alone as LiveKit's clients do.
-  func simulcastOffer() throws -> String {
+  func simulcastOffer(_ rids: [String] = ["q", "f"]) throws -> String {
     var description = offer()
     let last = description.media.count - 1
     description.media[last].sources = []
-    description.media[last].rids = ["q", "f"].map { RestrictionID(id: $0, isSent: true) }
-    description.media[last].simulcast = Simulcast(send: ["q", "f"])
+    description.media[last].rids = rids.map { RestrictionID(id: $0, isSent: true) }
+    description.media[last].simulcast = Simulcast(send: rids)
     return description.description
   }
 

@@ -135,10 +135,14 @@ struct TwoConnectionTests {
     }
     let mids = try bob.offers.map { try SessionDescription(parsing: $0.sdp).media.map(\.mid) }
     #expect(mids.map(\.count) == [1, 2, 3])
-    for (before, after) in zip(mids, mids.dropFirst()) { #expect(Array(after.prefix(before.count)) == before) }
+    for (before, after) in zip(mids, mids.dropFirst()) {
+      #expect(Array(after.prefix(before.count)) == before)
+    }
   }
 
-  @Test("v0: a section rests for an offer before it is used again; a repeated subscription has a stream of its own")
+  @Test(
+    "v0: a section rests for an offer before it is used again; a repeated subscription has a stream of its own"
+  )
   func reuse() throws {
     let world = try World()
     let bob = try join(world, "bob")

@@ -22,6 +22,8 @@ final class World {
   var answers: [RoomAnswer] = []
   var notices: [RoomNotice] = []
   var tokens: [(connection: ConnectionID, grant: AccessGrant)] = []
+  /// Long runs remember nothing.
+  var isRecording = true
   /// Media packets as `withReceivedMedia` showed them.
   var received: [[UInt8]] = []
   /// What was protected under each destination, SSRC and extended sequence number.
@@ -130,7 +132,7 @@ final class World {
     var buffer = bytes + [UInt8](repeating: 0, count: 64)
     var span = buffer.mutableSpan
     worker.receive(&span, count: bytes.count, from: source, at: now)
-    worker.withReceivedMedia { received.append([UInt8]($0)) }
+    if isRecording { worker.withReceivedMedia { received.append([UInt8]($0)) } }
     drain()
   }
 
@@ -141,7 +143,7 @@ final class World {
       var span = buffer.mutableSpan
       guard let transmit = worker.pollTransmit(into: &span, at: now) else { break }
       let bytes = Array(buffer[..<transmit.count])
-      note(bytes, to: transmit.destination)
+      if isRecording { note(bytes, to: transmit.destination) }
       network.send(bytes, from: Self.server, to: transmit.destination, at: now)
     }
     while let event = worker.pollEvent() {

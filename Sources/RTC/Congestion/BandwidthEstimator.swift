@@ -112,6 +112,9 @@ public struct BandwidthEstimator: Sendable {
     poll()
   }
 
+  /// The number that `packetSent` gives to the next packet, for who must write it before the packet's size is known.
+  public var nextNumber: UInt16 { UInt16(truncatingIfNeeded: history.next) }
+
   /// Numbers a packet that leaves now. Returns its transport-wide number, for the header extension.
   ///
   /// - Parameter byteCount: its UDP payload.

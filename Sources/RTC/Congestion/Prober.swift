@@ -59,7 +59,11 @@ struct Prober: Sendable {
     estimate: Double, desired: Double, maximum: Double, isQuiet: Bool, jitter: Double, at now: Instant
   ) {
     expire(at: now)
-    guard sending == nil, waiting == nil, desired > 0 else { return }
+    guard sending == nil, waiting == nil else { return }
+    guard desired > 0 else {
+      nextProbe = nil
+      return
+    }
     if !hasStarted {
       hasStarted = true
       planned = (3 * estimate, 6 * estimate)

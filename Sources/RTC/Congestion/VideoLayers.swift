@@ -76,7 +76,12 @@ struct LayerLadder: Sendable, BitwiseCopyable {
       let highest = min(top, Int(maximum.temporal))
       for temporal in 0...highest where spatial == 0 || count == 0 || temporal >= highest - 1 {
         let rate = rates[spatial, temporal].bitsPerSecond
-        guard rate > (count > 0 ? steps[count - 1].rate : 0) else { continue }
+        guard rate > 0 else { continue }
+        if count > 0, rate <= steps[count - 1].rate {
+          // A better picture that costs no more stands for all that cost as much.
+          guard spatial > 0, temporal == highest else { continue }
+          while count > 0, rate <= steps[count - 1].rate { count -= 1 }
+        }
         let layer = VideoLayer(spatial: UInt8(spatial), temporal: UInt8(temporal))
         steps[count] = Step(layer: layer, rate: rate)
         count += 1

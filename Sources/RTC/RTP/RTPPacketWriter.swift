@@ -74,6 +74,27 @@ public enum RTPPacketWriter {
     return RTPPacketLayout(headerByteCount: headerCount, byteCount: total)
   }
 
+  /// Writes a packet of nothing but padding, as much as its last byte can tell.
+  ///
+  /// - Returns: its length.
+  /// - Throws: `truncated` when `destination` is too small.
+  @inlinable @_lifetime(destination: copy destination)
+  public static func writePadding(
+    _ header: RTPHeader, extensions: RTPExtensionValues, ids: RTPExtensionIDs,
+    into destination: inout MutableSpan<UInt8>
+  ) throws(WireError) -> Int {
+    let headerCount = headerByteCount(of: extensions, ids: ids)
+    let total = headerCount + 255
+    guard total <= destination.count else { throw .truncated(needed: total, have: destination.count) }
+    storeFixed(
+      header, csrcCount: 0, hasExtension: headerCount > RTPHeader.fixedByteCount, at: 0, into: &destination)
+    destination[0] |= 0x20
+    storeExtensions(extensions, ids: ids, at: RTPHeader.fixedByteCount, into: &destination)
+    for index in headerCount..<total - 1 { destination[index] = 0 }
+    destination[total - 1] = 255
+    return total
+  }
+
   @inlinable @_lifetime(target: copy target)
   static func storeFixed(
     _ header: RTPHeader, csrcCount: Int, hasExtension: Bool, at start: Int,

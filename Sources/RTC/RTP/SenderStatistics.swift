@@ -4,7 +4,8 @@ import PalbeUnits
 public struct SenderStatistics: Sendable, BitwiseCopyable {
   let ssrc: SSRC
   let clockRate: Int
-  var lastTimestamp = RTPTimestamp(0)
+  /// Of the last packet.
+  public private(set) var lastTimestamp = RTPTimestamp(0)
   var lastSentAt: Instant?
 
   /// Packets sent.

@@ -4,18 +4,18 @@ import PalbeWire
 
 extension Participant {
   /// Takes up a compound RTCP packet of this participant's, which SRTCP has authenticated.
-  func receiveControl(_ compound: Span<UInt8>, at now: Instant) {
+  func receiveControl(_ compound: Span<UInt8>, over transport: PeerTransport, at now: Instant) {
     var reader = RTCPReader(compound)
     // A packet takes four bytes at least, so this ends with the datagram whatever is malformed in it.
     for _ in 0..<compound.count / 4 {
       do throws(WireError) {
         guard let packet = try reader.next() else { return }
-        take(packet, at: now)
+        take(packet, over: transport, at: now)
       } catch { continue }
     }
   }
 
-  private func take(_ packet: RTCPPacket, at now: Instant) {
+  private func take(_ packet: RTCPPacket, over transport: PeerTransport, at now: Instant) {
     switch packet {
     case .senderReport(let report):
       if let stream = uplink.streams[report.ssrc], stream.received(report, at: now) {
@@ -34,8 +34,10 @@ extension Participant {
       for entry in request.entries { refreshPicture(entry.ssrc, at: now) }
     case .goodbye(let goodbye):
       for ssrc in goodbye.sources { uplink.streams[ssrc]?.ended() }
-    // Names tell us nothing; how the downlink fares is not acted on yet.
-    case .sourceDescription, .transportFeedback, .receiverEstimate, .unknown: return
+    // What it says of a link that we send nothing over is not ours.
+    case .transportFeedback(let feedback): if transport === downTransport { receive(feedback, at: now) }
+    case .receiverEstimate(let estimate): if transport === downTransport { receive(estimate, at: now) }
+    case .sourceDescription, .unknown: return
     }
   }
 

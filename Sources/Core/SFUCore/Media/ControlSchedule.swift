@@ -16,6 +16,7 @@ extension Participant {
     wake(at: nextReportAt)
     nextQualityAt = now + .seconds(5)
     if transport === downTransport {
+      allocate(at: now)
       for downTrack in downlink.downTracks { downTrack.track.wantKeyFrame(for: downTrack, at: now) }
     }
     wake(at: now)
@@ -34,6 +35,7 @@ extension Participant {
     endSpeechWindow(at: now)
     for track in uplink.tracks { track.updateDynacast(at: now) }
     updateQuality(at: now)
+    controlLink(at: now)
     if now >= nextReportAt {
       nextReportAt = now + Self.reportInterval
       sendReports(at: now)

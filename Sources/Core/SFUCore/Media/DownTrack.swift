@@ -1,3 +1,4 @@
+import PalbeCongestion
 import PalbeRTP
 import PalbeUnits
 import PalbeWire
@@ -39,6 +40,10 @@ final class DownTrack {
   var isDisabled = false { didSet { if isDisabled { restart() } } }
   /// The best layer the subscriber wants, by rank.
   var wantedRank = Int.max
+  /// 1 is the most important to the subscriber, 0 the least.
+  var priority: UInt32 = 0
+  /// The best layer that its link takes; nil: none, the video is paused.
+  var fitting: VideoLayer? = .highest { didSet { if fitting == nil { restart() } } }
   /// The subscription ended: nothing goes through any more.
   private(set) var isEnded = false
   /// Nothing goes through before the publisher's next key frame.
@@ -50,6 +55,11 @@ final class DownTrack {
   private var rewriter: StreamRewriter
   private var cache = RetransmissionCache(capacity: 1)
   private var repairSequence: SequenceNumber
+  /// The last packet that `cache` holds in the clear.
+  private var highestStored: SequenceNumber?
+  /// Which of the packets before that a probe repeats next.
+  private var repeated = 0
+  private static let repeatedPackets = 32
 
   init(track: PublishedTrack, subscriber: Participant, using random: inout RandomSource) {
     self.track = track
@@ -65,8 +75,14 @@ final class DownTrack {
     needsKeyFrame = track.kind == .video
   }
 
+  /// Names it in its subscriber's allocation.
+  var id: Int { Int(ssrc.rawValue) }
+
+  /// The subscriber wants it, and could get it.
+  var isWanted: Bool { placement != nil && !isDisabled && !isEnded && subscriber.downTransport.isConnected }
+
   /// Packets can go out.
-  var isReady: Bool { placement != nil && !isDisabled && !isEnded && subscriber.downTransport.isConnected }
+  var isReady: Bool { isWanted && fitting != nil }
 
   /// The source that goes through now.
   var source: SSRC? { rewriter.source }
@@ -81,6 +97,9 @@ final class DownTrack {
       cache = RetransmissionCache(capacity: new.answersNACKs ? capacity : 1)
     }
     placement = new
+    if new.ids.transportSequenceNumber != 0 || new.ids.absoluteSendTime != 0 {
+      subscriber.link.expectFeedback(at: subscriber.context.now)
+    }
   }
 
   /// The section it was in is gone.
@@ -108,8 +127,9 @@ final class DownTrack {
     if track.streams.count > 1 {
       var best: IncomingStream?
       var lowest: IncomingStream?
+      let rank = min(wantedRank, Int(fitting?.spatial ?? 0))
       for stream in track.streams where stream.isAlive(at: now) {
-        if stream.rank <= wantedRank, stream.rank > best?.rank ?? -1 { best = stream }
+        if stream.rank <= rank, stream.rank > best?.rank ?? -1 { best = stream }
         if stream.rank < lowest?.rank ?? .max { lowest = stream }
       }
       target = best ?? lowest
@@ -136,6 +156,7 @@ final class DownTrack {
         return false
       }
       guard packet.startsKeyFrame else { return false }
+      dropHeld()
       rewriter.start(packet, at: now)
       needsKeyFrame = false
       return true
@@ -157,6 +178,9 @@ final class DownTrack {
     var values = RTPExtensionValues()
     values.audioLevel = packet.extensions.audioLevel
     values.videoOrientation = packet.extensions.videoOrientation
+    let link = subscriber.link
+    values.transportSequenceNumber = link.nextNumber
+    if placement.ids.absoluteSendTime != 0 { values.absoluteSendTime = AbsoluteSendTime(now) }
     let layout: RTPPacketLayout
     do throws(WireError) {
       layout = try RTPPacketWriter.rewriteHeader(
@@ -170,10 +194,19 @@ final class DownTrack {
     } catch { return nil }
     if placement.answersNACKs, placement.repairPayloadType != nil {
       cache.store(fields.sequenceNumber, buffer.span.extracting(0..<layout.byteCount))
+      highestStored = fields.sequenceNumber
+      if track.kind == .video, link.mustWait(byteCount: layout.byteCount, at: now) {
+        link.hold(
+          PacedPacket(
+            track: self, sequence: fields.sequenceNumber, timestamp: fields.timestamp,
+            byteCount: layout.byteCount, since: now), at: now)
+        return nil
+      }
     }
     guard let count = subscriber.downTransport.protectRTP(&buffer, count: layout.byteCount) else {
       return nil
     }
+    link.sent(track.kind == .audio ? .audio : .video, byteCount: count, at: now)
     if placement.answersNACKs, placement.repairPayloadType == nil {
       cache.store(fields.sequenceNumber, buffer.span.extracting(0..<count))
     }
@@ -190,15 +223,113 @@ final class DownTrack {
     guard isReady, let placement, placement.answersNACKs else { return nil }
     // A receiver that asks again before a repair can have arrived must not make us amplify.
     let interval = max(.milliseconds(10), min(statistics.roundTrip ?? .zero, .milliseconds(200)))
-    guard cache.claimRepair(sequence, at: now, minimumInterval: interval),
-      let count = cache.copy(sequence, into: &buffer)
+    // What came before the last beginning shows nothing any more.
+    guard rewriter.isOfPresentSource(sequence), let stored = cache.lookup(sequence)?.count,
+      subscriber.link.takesRepair(byteCount: stored, at: now),
+      cache.claimRepair(sequence, at: now, minimumInterval: interval)
     else { return nil }
-    guard let payloadType = placement.repairPayloadType else { return count }
+    guard let payloadType = placement.repairPayloadType else { return cache.copy(sequence, into: &buffer) }
+    return sendAgain(sequence, payloadType, .video, into: &buffer, at: now)
+  }
+
+  /// Writes a stored packet as a retransmission.
+  @_lifetime(buffer: copy buffer)
+  private func sendAgain(
+    _ sequence: SequenceNumber, _ payloadType: PayloadType, _ kind: Pacer.Kind,
+    into buffer: inout MutableSpan<UInt8>, at now: Instant
+  ) -> Int? {
+    guard let count = cache.copy(sequence, into: &buffer) else { return nil }
     do throws(WireError) {
       let wrapped = try RTX.wrap(
         &buffer, count: count, payloadType: payloadType, ssrc: repairSSRC, sequenceNumber: repairSequence)
       repairSequence = repairSequence + 1
-      return subscriber.downTransport.protectRTP(&buffer, count: wrapped)
+      return protect(&buffer, count: wrapped, kind, at: now)
+    } catch { return nil }
+  }
+
+  /// Gives a packet in the clear the number under which its arrival is reported, and protects it.
+  @_lifetime(buffer: copy buffer)
+  private func protect(
+    _ buffer: inout MutableSpan<UInt8>, count: Int, _ kind: Pacer.Kind, at now: Instant
+  ) -> Int? {
+    let link = subscriber.link
+    let id = placement?.ids.transportSequenceNumber ?? 0
+    if let offset = Self.offset(ofExtension: id, in: buffer.span.extracting(0..<count)) {
+      buffer.store(uint16: link.nextNumber, at: offset)
+    }
+    guard let protected = subscriber.downTransport.protectRTP(&buffer, count: count) else { return nil }
+    link.sent(kind, byteCount: protected, at: now)
+    return protected
+  }
+
+  /// Where a transport-wide number is to be written; nil where the packet has none.
+  private static func offset(ofExtension id: UInt8, in packet: Span<UInt8>) -> Int? {
+    guard id != 0 else { return nil }
+    do throws(WireError) {
+      let range = try RTPHeader.parseProtected(packet).extensionRange(id: id, in: packet)
+      return range?.count == 2 ? range?.lowerBound : nil
+    } catch { return nil }
+  }
+
+  // MARK: Packets that wait for the link
+
+  /// Writes a packet whose turn has come.
+  @_lifetime(buffer: copy buffer)
+  func sendHeld(_ sequence: SequenceNumber, into buffer: inout MutableSpan<UInt8>, at now: Instant) -> Int? {
+    guard isWanted, let count = cache.copy(sequence, into: &buffer) else { return nil }
+    let timestamp = RTPTimestamp(buffer.span.uint32(at: 4))
+    guard let protected = protect(&buffer, count: count, .video, at: now) else { return nil }
+    statistics.sent(timestamp: timestamp, payloadByteCount: count - RTPHeader.fixedByteCount, at: now)
+    return protected
+  }
+
+  /// What waited was dropped: only a new key frame helps.
+  func interrupt(at now: Instant) {
+    dropHeld()
+    restart()
+    track.wantKeyFrame(for: self, at: now)
+  }
+
+  /// Another picture comes: what waits is in vain. Its numbers were used for nothing yet, and go to what comes.
+  private func dropHeld() {
+    if let first = subscriber.link.dropHeld(self, exceptOf: statistics.lastTimestamp) {
+      rewriter.takeBack(from: first)
+    }
+  }
+
+  /// Writes a packet that tells nothing new: one of the last ones again, else padding alone. Nil without a repair stream.
+  @_lifetime(buffer: copy buffer)
+  func pad(_ byteCount: Int, into buffer: inout MutableSpan<UInt8>, at now: Instant) -> Int? {
+    guard isWanted, let placement, let payloadType = placement.repairPayloadType else { return nil }
+    if let highestStored {
+      for _ in 0..<Self.repeatedPackets {
+        let sequence = highestStored + -repeated
+        repeated = (repeated + 1) % Self.repeatedPackets
+        // A small packet would measure its headers.
+        guard let stored = cache.lookup(sequence)?.count, stored * 2 > byteCount || stored > 500 else {
+          continue
+        }
+        return sendAgain(sequence, payloadType, .padding, into: &buffer, at: now)
+      }
+    }
+    return sendPadding(payloadType, placement.ids, into: &buffer, at: now)
+  }
+
+  @_lifetime(buffer: copy buffer)
+  private func sendPadding(
+    _ payloadType: PayloadType, _ ids: RTPExtensionIDs, into buffer: inout MutableSpan<UInt8>,
+    at now: Instant
+  ) -> Int? {
+    let header = RTPHeader(
+      payloadType: payloadType, sequenceNumber: repairSequence, timestamp: rewriter.lastTimestamp,
+      ssrc: repairSSRC)
+    repairSequence = repairSequence + 1
+    var values = RTPExtensionValues()
+    values.transportSequenceNumber = 0
+    if ids.absoluteSendTime != 0 { values.absoluteSendTime = AbsoluteSendTime(now) }
+    do throws(WireError) {
+      let count = try RTPPacketWriter.writePadding(header, extensions: values, ids: ids, into: &buffer)
+      return protect(&buffer, count: count, .padding, at: now)
     } catch { return nil }
   }
 

@@ -20,6 +20,8 @@ final class IncomingStream {
   private(set) var clock: SourceClock?
   private(set) var lastPacketAt: Instant?
   var keyFrames: KeyFrameRequester
+  /// What it takes of a subscriber's link.
+  var meter = LayerMeter()
   private var unwrapper = SequenceUnwrapper()
   private var nacks: NackTracker?
 

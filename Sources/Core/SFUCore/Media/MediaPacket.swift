@@ -25,6 +25,9 @@ struct MediaPacket: ~Copyable {
     @_lifetime(borrow self) get { bytes.span.extracting(0..<count) }
   }
 
+  /// 0 is the one that all others need.
+  var temporalLayer: UInt8 { descriptor?.temporalLayer?.index ?? 0 }
+
   var payloadByteCount: Int { header.payloadRange(packetByteCount: count).count }
 
   /// Nothing more to forward; the bytes stay for whoever looks at them.

@@ -3,6 +3,9 @@ import PalbeRTP
 import PalbeUnits
 
 extension Participant {
+  /// What a packet gains on its way to a subscriber: its number, and SRTP's tag.
+  private static let addedByteCount = 20
+
   /// Looks at an RTP packet of this participant's, which SRTP has authenticated, and marks it to be forwarded if it
   /// carries media of a published track that was not seen before. No allocation once its source is known.
   func receive(_ packet: inout MediaPacket, at now: Instant) {
@@ -25,6 +28,7 @@ extension Participant {
       stream.track.kind == .audio || packet.parseVideo(),
       let sequence = stream.admit(packet.header.sequenceNumber, at: now)
     else { return }
+    stream.meter.note(byteCount: packet.count + Self.addedByteCount, layer: packet.temporalLayer, at: now)
     if let deadline = stream.nackDeadline { wake(at: deadline) }
     // Clients go on with black pictures and silence, and one that an operator muted may go on as it likes.
     guard !stream.track.isMuted else { return }

@@ -27,7 +27,7 @@ struct StreamRewriter {
   private let firstSequence: UInt64
   private var mapping: Mapping?
   private var highestOut: UInt64?
-  private var lastTimestamp = RTPTimestamp(0)
+  private(set) var lastTimestamp = RTPTimestamp(0)
   private var lastSentAt = Instant.zero
   private var lastPictureID: UInt16?
   private var lastLayerZero: UInt8?
@@ -72,6 +72,21 @@ struct StreamRewriter {
       started.layerZeroOffset = lastLayerZero &+ 1 &- index
     }
     mapping = started
+  }
+
+  /// Numbers from `first` on were given to packets that are not sent after all: the next start takes them.
+  mutating func takeBack(from first: SequenceNumber) {
+    guard let highest = highestOut else { return }
+    let count = SequenceNumber(UInt16(truncatingIfNeeded: highest)).distance(from: first) + 1
+    guard count > 0, UInt64(count) <= highest else { return }
+    highestOut = highest - UInt64(count)
+  }
+
+  /// False for a number that was given out before the present source went through, or before it started anew.
+  func isOfPresentSource(_ sequence: SequenceNumber) -> Bool {
+    guard let mapping, let highestOut else { return true }
+    let age = SequenceNumber(UInt16(truncatingIfNeeded: highestOut)).distance(from: sequence)
+    return age <= Int64(clamping: highestOut) - Int64(clamping: mapping.firstOut)
   }
 
   /// A packet's new fields.

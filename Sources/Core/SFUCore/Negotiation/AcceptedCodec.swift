@@ -29,16 +29,33 @@ struct AcceptedCodec {
       return nil
     }
     var accepted = offered
-    accepted.feedback = offered.feedback.filter { Self.feedback.contains($0) }
+    accepted.feedback = offered.feedback.filter {
+      // Of the two ways to say what the link carries, the better one.
+      Self.feedback.contains($0) || $0 == "goog-remb" && !reportsArrivals
+    }
     return accepted
+  }
+
+  private var reportsArrivals: Bool { codec.feedback.contains("transport-cc") }
+
+  /// The extensions for packets to a client that has agreed to this codec in `section`.
+  func ids(in section: MediaSection) -> RTPExtensionIDs {
+    var ids = RTPExtensionIDs()
+    for item in section.headerExtensions { ids.negotiate(uri: item.uri, id: item.id) }
+    if !reportsArrivals { ids.transportSequenceNumber = 0 }
+    // Send times are for a receiver that estimates by itself.
+    if ids.transportSequenceNumber != 0 || !codec.feedback.contains("goog-remb") { ids.absoluteSendTime = 0 }
+    return ids
   }
 
   private static let feedback: Set<String> = ["transport-cc", "nack", "nack pli", "ccm fir"]
 
   /// Extensions we read or write. All of them are accepted in every section, inactive ones too: what a client's first
   /// answer lacks is missing in all its later offers.
-  static func accepts(_ headerExtension: HeaderExtension) -> Bool {
+  static func accepts(_ headerExtension: HeaderExtension, in section: MediaSection) -> Bool {
     extensions.contains(headerExtension.uri)
+      || headerExtension.uri == RTPExtensionIDs.absoluteSendTimeURI
+        && !section.headerExtensions.contains { $0.uri == RTPExtensionIDs.transportSequenceNumberURI }
   }
 
   private static let extensions: Set<String> = [

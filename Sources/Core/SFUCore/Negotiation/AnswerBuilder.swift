@@ -42,7 +42,7 @@ struct AnswerBuilder {
   private func negotiateExtensions() {
     var ids = RTPExtensionIDs()
     for section in offer.media where section.isRTP && !section.isRejected {
-      for item in section.headerExtensions where AcceptedCodec.accepts(item) {
+      for item in section.headerExtensions where AcceptedCodec.accepts(item, in: section) {
         ids.negotiate(uri: item.uri, id: item.id)
       }
     }
@@ -61,11 +61,12 @@ struct AnswerBuilder {
     var downTrack: DownTrack?
     if let codec {
       receives = direction.sends && publish(offered, mid: mid, kind: kind, codec)
-      downTrack = direction.receives && participant.offers == nil ? fill(mid, kind: kind, codec) : nil
+      downTrack =
+        direction.receives && participant.offers == nil ? fill(offered, mid, kind: kind, codec) : nil
     }
     var section = offered.answer(
       direction: MediaDirection(sends: downTrack != nil, receives: receives),
-      codec: { codec?.answer($0) }, headerExtension: { AcceptedCodec.accepts($0) })
+      codec: { codec?.answer($0) }, headerExtension: { AcceptedCodec.accepts($0, in: offered) })
     if receives { section.acceptSimulcast(of: offered) }
     if let downTrack {
       section.carry(downTrack, hasRepairs: downTrack.placement?.repairPayloadType != nil)
@@ -88,13 +89,15 @@ struct AnswerBuilder {
     return true
   }
 
-  private mutating func fill(_ mid: String, kind: TrackKind, _ codec: AcceptedCodec) -> DownTrack? {
+  private mutating func fill(
+    _ offered: MediaSection, _ mid: String, kind: TrackKind, _ codec: AcceptedCodec
+  ) -> DownTrack? {
     guard let downTrack = participant.downlink.fill(mid, kind: kind) else { return nil }
     if downTrack.placement == nil { placed.append(downTrack) }
     downTrack.place(
       DownTrack.Placement(
         mid: mid, payloadType: codec.codec.payloadType, repairPayloadType: codec.repairPayloadType,
-        ids: participant.uplink.ids, answersNACKs: codec.hasNACK))
+        ids: codec.ids(in: offered), answersNACKs: codec.hasNACK))
     return downTrack
   }
 }

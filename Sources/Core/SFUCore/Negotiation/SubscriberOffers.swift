@@ -36,13 +36,9 @@ struct SubscriberOffers {
   /// When to make the next offer.
   private var dueAt: Instant?
   /// Our extension ids.
-  static let ids: RTPExtensionIDs = {
-    var ids = RTPExtensionIDs()
-    for (id, uri) in extensions { ids.negotiate(uri: uri, id: id) }
-    return ids
-  }()
   static let extensions: [(id: UInt8, uri: String)] = [
-    (1, RTPExtensionIDs.audioLevelURI), (3, RTPExtensionIDs.transportSequenceNumberURI),
+    (1, RTPExtensionIDs.audioLevelURI), (2, RTPExtensionIDs.absoluteSendTimeURI),
+    (3, RTPExtensionIDs.transportSequenceNumberURI),
     (4, RTPExtensionIDs.midURI), (13, RTPExtensionIDs.videoOrientationURI),
   ]
 
@@ -140,7 +136,8 @@ extension TrackKind {
     case .video:
       [
         RTPCodec(
-          96, "VP8", clockRate: 90_000, feedback: ["transport-cc", "ccm fir", "nack", "nack pli"]),
+          96, "VP8", clockRate: 90_000,
+          feedback: ["goog-remb", "transport-cc", "ccm fir", "nack", "nack pli"]),
         RTPCodec(97, "rtx", clockRate: 90_000, parameters: "apt=96"),
       ]
     }
@@ -205,7 +202,7 @@ extension SignalPlane {
       downTrack.place(
         DownTrack.Placement(
           mid: section.mid, payloadType: codec.codec.payloadType,
-          repairPayloadType: codec.repairPayloadType, ids: SubscriberOffers.ids,
+          repairPayloadType: codec.repairPayloadType, ids: codec.ids(in: answer.media[index]),
           answersNACKs: codec.hasNACK))
       if isNew { start([downTrack], of: participant, at: now) }
     }

@@ -29,6 +29,10 @@ final class Participant {
   var offers: SubscriberOffers?
   let uplink: Uplink
   let downlink = Downlink()
+  /// What its link carries of that.
+  private(set) lazy var link = LinkControl(participant: self)
+  /// Videos that do not fit may be paused.
+  let allowsPause: Bool
   var negotiation: Negotiation
   /// Who may receive its tracks, by its own will.
   var permission = SubscriptionPermission.everyone
@@ -61,6 +65,7 @@ final class Participant {
     grant = details.grant
     client = details.request.clientInfo ?? LiveKit.ClientInfo()
     subscribesAutomatically = details.request.connectionSettings?.autoSubscribe ?? false
+    allowsPause = details.request.connectionSettings?.subscriberAllowPause ?? false
     joinedAt = now
     lastSignalAt = now
     sid = LiveKit.Sid.participant(using: &context.random)
@@ -136,6 +141,7 @@ final class Participant {
   /// Nothing is sent to it any more.
   func close(at now: Instant) {
     isClosed = true
+    link.close()
     for transport in transports { transport.close(at: now) }
     flushHandshake()
   }

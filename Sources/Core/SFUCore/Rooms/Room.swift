@@ -15,6 +15,8 @@ final class Room {
   var metadata = ""
   /// Tracks that are not encrypted end to end are refused.
   var requiresE2EE: Bool
+  /// Who spoke last, and so whose video comes first.
+  private(set) var speakerSid = ""
   /// When it is dropped, unless somebody comes; distant while somebody is there.
   private var endsAt = Instant.distantFuture
 
@@ -28,6 +30,14 @@ final class Room {
     maxParticipants = configuration.maxParticipantsPerRoom
     requiresE2EE = configuration.requiresE2EE
     sid = LiveKit.Sid.room(using: &context.random)
+  }
+
+  /// The speaker stays the speaker until somebody else speaks while it is silent, so that pauses change nothing.
+  func noteSpeech(of participant: Participant) {
+    guard participant.speechLevel > 0, !participant.grant.hidden, participant.sid != speakerSid,
+      !participants.contains(where: { $0.sid == speakerSid && $0.speechLevel > 0 })
+    else { return }
+    speakerSid = participant.sid
   }
 
   var isEmpty: Bool { participants.isEmpty }

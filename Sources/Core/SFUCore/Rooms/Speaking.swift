@@ -27,6 +27,7 @@ extension Participant {
     }
     guard loudest != speechLevel else { return }
     speechLevel = loudest
+    room.noteSpeech(of: self)
     room.broadcastSpeech(of: self)
   }
 

@@ -107,6 +107,7 @@ extension SignalPlane {
 
   /// Subscriptions that got a section: their publishers learn of them, and are asked for a key frame.
   func start(_ placed: [DownTrack], of participant: Participant, at now: Instant) {
+    if participant.downTransport.isConnected { participant.allocate(at: now) }
     for downTrack in placed {
       let track = downTrack.track
       track.wantKeyFrame(for: downTrack, at: now)

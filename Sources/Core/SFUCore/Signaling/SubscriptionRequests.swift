@@ -27,9 +27,11 @@ extension SignalPlane {
       else { continue }
       if downTrack.isDisabled != request.disabled { downTrack.isDisabled = request.disabled }
       downTrack.wantedRank = wantedRank(request, of: track)
+      downTrack.priority = request.priority
       track.wantsChanged()
       track.wantKeyFrame(for: downTrack, at: now)
     }
+    participant.allocate(at: now)
   }
 
   /// The layer that a subscriber's settings ask for: by its size where that is told, else by its quality.

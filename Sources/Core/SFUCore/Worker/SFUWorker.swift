@@ -89,7 +89,8 @@ import PalbeWire
       guard let endpoint = directory.endpoint(at: remote),
         let length = endpoint.transport.unprotectRTCP(&datagram, count: count)
       else { return }
-      endpoint.participant.receiveControl(datagram.span.extracting(0..<length), at: now)
+      endpoint.participant.receiveControl(
+        datagram.span.extracting(0..<length), over: endpoint.transport, at: now)
     case .turnChannel, .unknown: return
     }
   }
@@ -105,7 +106,7 @@ import PalbeWire
       else { continue }
       return Transmit(destination: destination, count: count)
     }
-    return nil
+    return context.pollPaced(into: &buffer, at: now)
   }
 
   /// The next thing to tell the shell.
@@ -121,7 +122,7 @@ import PalbeWire
     guard now >= context.nextDeadline else { return }
     stopForwarding()
     context.now = now
-    context.restartDeadlines()
+    context.restartDeadlines(at: now)
     directory.forEachOver(at: now) { signals.end($0, at: now) }
     directory.forEachDue(at: now) { participant in
       if let expiry = participant.handleTimeout(at: now) {
@@ -136,6 +137,9 @@ import PalbeWire
     guard packet.count > 0 else { return }
     body(packet.span)
   }
+
+  /// Everyone on it, for tests.
+  var participants: [Participant] { directory.participants }
 
   // MARK: Parts
 

@@ -2,6 +2,7 @@ import PalbeDTLS
 import PalbeLiveKit
 import PalbeProtobuf
 import PalbeUnits
+import PalbeWire
 
 /// What everything on one worker shares: its settings, its clock, and the ways out.
 final class WorkerContext {
@@ -19,6 +20,12 @@ final class WorkerContext {
   var now: Instant
   /// No timer is due before this.
   private(set) var nextDeadline = Instant.distantFuture
+  /// Links with packets that wait, or that are probed.
+  private var pacedLinks: [LinkControl] = []
+  /// The next of them to ask in this round.
+  private var paceCursor = 0
+  /// None of them has anything before this.
+  private var nextPaceAt = Instant.distantFuture
 
   init(configuration: SFUConfiguration, identity: DTLSIdentity, clock: WallClock, random: RandomSource) {
     self.configuration = configuration
@@ -39,7 +46,47 @@ final class WorkerContext {
   }
 
   /// Begins a round over all timers, in which each says anew when it is due.
-  func restartDeadlines() { nextDeadline = .distantFuture }
+  func restartDeadlines(at now: Instant) {
+    nextDeadline = .distantFuture
+    // What is due is sent behind this round, and says then when it goes on.
+    if nextPaceAt > now { wake(at: nextPaceAt) }
+  }
+
+  /// Has the link asked for packets from its `nextSendAt` on.
+  func pace(_ link: LinkControl) {
+    if !link.isListed {
+      link.isListed = true
+      pacedLinks.append(link)
+    }
+    nextPaceAt = min(nextPaceAt, link.nextSendAt)
+    wake(at: nextPaceAt)
+  }
+
+  /// The next packet of a link whose time has come.
+  @_lifetime(buffer: copy buffer)
+  func pollPaced(into buffer: inout MutableSpan<UInt8>, at now: Instant) -> Transmit? {
+    guard now >= nextPaceAt else { return nil }
+    while paceCursor < pacedLinks.count {
+      let link = pacedLinks[paceCursor]
+      if link.nextSendAt <= now, let count = link.poll(into: &buffer, at: now),
+        let destination = link.participant.downTransport.remote
+      {
+        return Transmit(destination: destination, count: count)
+      }
+      if link.isIdle {
+        link.isListed = false
+        pacedLinks.swapAt(paceCursor, pacedLinks.count - 1)
+        pacedLinks.removeLast()
+      } else {
+        paceCursor += 1
+      }
+    }
+    paceCursor = 0
+    nextPaceAt = .distantFuture
+    for link in pacedLinks { nextPaceAt = min(nextPaceAt, link.nextSendAt) }
+    if nextPaceAt < .distantFuture { wake(at: nextPaceAt) }
+    return nil
+  }
 
   func send(_ message: LiveKit.SignalResponse.Message, to connection: ConnectionID) {
     events.append(.send(connection, LiveKit.SignalResponse(message).serialized()))

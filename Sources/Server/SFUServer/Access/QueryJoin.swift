@@ -22,6 +22,7 @@ struct QueryJoin {
         // What is absent is wanted, unlike in a join_request.
         $0.autoSubscribe = flag("auto_subscribe", default: true)
         $0.adaptiveStream = flag("adaptive_stream", default: false)
+        $0.subscriberAllowPause = flag("subscriber_allow_pause", default: false)
         $0.disableIceLite = flag("disable_ice_lite", default: false)
       }
       $0.participantAttributes = attributes
