@@ -13,9 +13,10 @@ import PalbeWire
 ///
 /// ## Repairs
 ///
-/// Where RTX was negotiated the cache holds packets in the clear and a repair is a new packet of `repairSSRC`. Where not,
-/// it holds the protected bytes and a repair is the same bytes again: nothing different is ever protected under one
-/// (SSRC, roll-over count, sequence number). The two kinds never mix: another kind of repair begins with an empty cache.
+/// Where RTX was negotiated, `sent` tells which packet of which source a number stands for; a repair is rewritten again from
+/// the source's history and goes out as a new packet of `repairSSRC`. Where not, `protected` holds the protected bytes and a
+/// repair is the same bytes again: nothing different is ever protected under one (SSRC, roll-over count, sequence number).
+/// The two kinds never mix: another kind of repair begins with nothing to repair.
 final class DownTrack {
   /// Where the subscriber receives it, and how.
   struct Placement: Equatable {
@@ -44,7 +45,8 @@ final class DownTrack {
   /// The layer to be on; nil takes the first key frame of any.
   private var targetSSRC: SSRC?
   private var rewriter: StreamRewriter
-  private var cache = RetransmissionCache(capacity: 1)
+  private var sent = SentPackets(capacity: 1)
+  private var protected = RetransmissionCache(capacity: 1)
   private var repairSequence: SequenceNumber
 
   init(track: PublishedTrack, subscriber: Participant, using random: inout RandomSource) {
@@ -72,8 +74,11 @@ final class DownTrack {
       placement?.answersNACKs == new.answersNACKs
       && (placement?.repairPayloadType == nil) == (new.repairPayloadType == nil)
     if placement == nil || !isSameKind {
-      let capacity = track.kind == .video ? 512 : 128
-      cache = RetransmissionCache(capacity: new.answersNACKs ? capacity : 1)
+      let capacity = !new.answersNACKs ? 1 : track.kind == .video ? 512 : 128
+      let usesRTX = new.repairPayloadType != nil
+      sent = SentPackets(capacity: usesRTX ? capacity : 1)
+      protected = RetransmissionCache(
+        capacity: usesRTX ? 1 : capacity, byteLimit: track.kind == .video ? 64 << 10 : 16 << 10)
     }
     placement = new
   }
@@ -138,8 +143,29 @@ final class DownTrack {
   func forward(
     _ packet: borrowing MediaPacket, into buffer: inout MutableSpan<UInt8>, at now: Instant
   ) -> Int? {
-    guard isReady, let placement, admit(packet, at: now), let fields = rewriter.fields(of: packet, at: now)
+    guard isReady, let placement, admit(packet, at: now), let fields = rewriter.fields(of: packet, at: now),
+      let layout = write(packet, as: fields, in: placement, padding: packet.padding, into: &buffer),
+      let count = subscriber.downTransport.protectRTP(&buffer, count: layout.byteCount)
     else { return nil }
+    if placement.answersNACKs {
+      if placement.repairPayloadType != nil {
+        sent.note(packet, sentAs: fields)
+      } else {
+        protected.store(fields.sequenceNumber, buffer.span.extracting(0..<count))
+      }
+    }
+    statistics.sent(
+      timestamp: fields.timestamp,
+      payloadByteCount: layout.byteCount - layout.headerByteCount - packet.padding, at: now)
+    return count
+  }
+
+  /// Writes the packet as this subscriber gets it, in the clear.
+  @_lifetime(buffer: copy buffer)
+  private func write(
+    _ packet: borrowing MediaPacket, as fields: StreamRewriter.Fields, in placement: Placement, padding: Int,
+    into buffer: inout MutableSpan<UInt8>
+  ) -> RTPPacketLayout? {
     var header = packet.header
     header.payloadType = placement.payloadType
     header.ssrc = ssrc
@@ -148,9 +174,8 @@ final class DownTrack {
     var values = RTPExtensionValues()
     values.audioLevel = packet.extensions.audioLevel
     values.videoOrientation = packet.extensions.videoOrientation
-    let layout: RTPPacketLayout
     do throws(WireError) {
-      layout = try RTPPacketWriter.rewriteHeader(
+      var layout = try RTPPacketWriter.rewriteHeader(
         of: packet.span, parsed: packet.header, as: header, extensions: values, ids: placement.ids,
         into: &buffer)
       if let descriptor = packet.descriptor {
@@ -158,36 +183,35 @@ final class DownTrack {
           in: &buffer, at: layout.headerByteCount, pictureID: fields.pictureID,
           tl0PictureIndex: fields.tl0PictureIndex)
       }
+      if padding > 0 { layout.byteCount = try buffer.padRTP(layout.byteCount, by: padding) }
+      return layout
     } catch { return nil }
-    if placement.answersNACKs, placement.repairPayloadType != nil {
-      cache.store(fields.sequenceNumber, buffer.span.extracting(0..<layout.byteCount))
-    }
-    guard let count = subscriber.downTransport.protectRTP(&buffer, count: layout.byteCount) else {
-      return nil
-    }
-    if placement.answersNACKs, placement.repairPayloadType == nil {
-      cache.store(fields.sequenceNumber, buffer.span.extracting(0..<count))
-    }
-    statistics.sent(
-      timestamp: fields.timestamp, payloadByteCount: layout.byteCount - layout.headerByteCount, at: now)
-    return count
   }
 
   /// Writes a repair. Nil when the packet is not there any more, or was repaired a moment ago.
+  ///
+  /// - Parameter scratch: where the packet that is repeated is put together again.
   @_lifetime(buffer: copy buffer)
   func repair(
-    _ sequence: SequenceNumber, into buffer: inout MutableSpan<UInt8>, at now: Instant
+    _ sequence: SequenceNumber, using scratch: inout MediaPacket, into buffer: inout MutableSpan<UInt8>,
+    at now: Instant
   ) -> Int? {
     guard isReady, let placement, placement.answersNACKs else { return nil }
     // A receiver that asks again before a repair can have arrived must not make us amplify.
     let interval = max(.milliseconds(10), min(statistics.roundTrip ?? .zero, .milliseconds(200)))
-    guard cache.claimRepair(sequence, at: now, minimumInterval: interval),
-      let count = cache.copy(sequence, into: &buffer)
+    guard let payloadType = placement.repairPayloadType else {
+      guard protected.claimRepair(sequence, at: now, minimumInterval: interval) else { return nil }
+      return protected.copy(sequence, into: &buffer)
+    }
+    guard let entry = sent.claim(sequence, at: now, interval: interval),
+      let source = track.streams.first(where: { $0.ssrc == entry.source }),
+      source.restore(entry, into: &scratch),
+      let layout = write(scratch, as: entry.fields, in: placement, padding: 0, into: &buffer)
     else { return nil }
-    guard let payloadType = placement.repairPayloadType else { return count }
     do throws(WireError) {
       let wrapped = try RTX.wrap(
-        &buffer, count: count, payloadType: payloadType, ssrc: repairSSRC, sequenceNumber: repairSequence)
+        &buffer, count: layout.byteCount, payloadType: payloadType, ssrc: repairSSRC,
+        sequenceNumber: repairSequence)
       repairSequence = repairSequence + 1
       return subscriber.downTransport.protectRTP(&buffer, count: wrapped)
     } catch { return nil }
