@@ -50,7 +50,7 @@ let base = ["PalbeUnits", "PalbeWire"]
 let targets: [Target] = [
   // System: what Swift cannot import by itself.
   system("Linux"), system("OpenSSL"), system("Zlib"), system("Opus"), system("VPX"), system("SRTP"),
-  system("WebSockets"), system("SQLite"), system("USRSCTP"),
+  system("WebSockets"), system("SQLite"), system("USRSCTP"), system("YAML"),
   .target(name: "CPalbeMallocCounter", path: "Sources/System/MallocCounter"),
 
   // Base
@@ -98,8 +98,10 @@ let targets: [Target] = [
   library("IO", "CommandLine", [], settings: strict),
   library("IO", "SQLStore", base + ["PalbeCrypto", "CPalbeSQLite"], settings: strict),
   library("IO", "MediaFiles", base, settings: strict),
+  library("IO", "YAML", ["CPalbeYAML"], settings: strict),
 
   // Server
+  library("Server", "SFUSettings", ["PalbeUnits", "PalbeYAML", "PalbeCommandLine"], settings: strict),
   library(
     "Server", "SFUServer",
     base + [
@@ -132,7 +134,12 @@ let targets: [Target] = [
     settings: strict),
 
   // Tools
-  tool("palbe-sfu", "PalbeSFUServer", extra: ["PalbeUnits", "PalbeCommandLine", "PalbeEventLoop"]),
+  tool(
+    "palbe-sfu", "PalbeSFUServer",
+    extra: [
+      "PalbeUnits", "PalbeCommandLine", "PalbeEventLoop", "PalbeSFUSettings", "PalbeSFUCore", "PalbeLiveKit",
+      "PalbeProtobuf",
+    ]),
   tool("mls-interop", "PalbeMLSInterop", extra: ["PalbeUnits"]),
   tool("palbe-call", "PalbeCallLab", extra: base + ["PalbeCommandLine", "PalbeEventLoop"]),
   tool(
@@ -206,6 +213,8 @@ let targets: [Target] = [
   tests("PalbeCommandLine", []),
   tests("PalbeSQLStore", base + ["PalbeCrypto", "PalbeTestKit"]),
   tests("PalbeMediaFiles", base + ["PalbeTestKit"]),
+  tests("PalbeYAML", ["PalbeUnits"]),
+  tests("PalbeSFUSettings", ["PalbeUnits", "PalbeYAML", "PalbeCommandLine", "PalbeTestKit"]),
   tests(
     "PalbeSFUServer",
     base + [
@@ -237,7 +246,7 @@ let innerProducts: [Product] =
   : [
     "PalbeWire", "PalbeProtobuf", "PalbeRTP", "PalbeCongestion", "PalbeSDP", "PalbeSRTP", "PalbeICE",
     "PalbeDTLS", "PalbeDataChannels", "PalbeLiveKit", "PalbeOpus", "PalbeVP8", "PalbeMediaFiles",
-    "PalbeSFUCore", "PalbeCallCore", "PalbeWebServer", "PalbeSFUServer",
+    "PalbeSFUCore", "PalbeCallCore", "PalbeWebServer", "PalbeSFUServer", "PalbeYAML",
   ].map { .library(name: $0, targets: [$0]) }
 
 let package = Package(

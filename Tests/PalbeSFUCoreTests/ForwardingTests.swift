@@ -189,6 +189,49 @@ struct ForwardingTests {
     #expect(world.reuses == 0)
   }
 
+  @Test("Muted: nothing goes through, whatever is sent; then again with a key frame, and numbers go on")
+  func muted() throws {
+    let world = try World()
+    let (alice, bob) = try call(world)
+    let tracks = try #require(bob.join?.otherParticipants.first?.tracks)
+    func mute(_ isMuted: Bool) {
+      for track in tracks {
+        world.signal(
+          .mute(
+            .with {
+              $0.sid = track.sid
+              $0.muted = isMuted
+            }), from: alice)
+      }
+    }
+    func send(startsWithKey: Bool) throws {
+      for number in 0..<4 {
+        world.send([try alice.media(0, payload: [1, 2, 3])], from: alice)
+        world.send(try alice.videoFrame(1, isKeyFrame: startsWithKey && number == 0), from: alice)
+        world.run(for: .milliseconds(20))
+      }
+    }
+    try send(startsWithKey: true)
+    mute(true)
+    try send(startsWithKey: true)
+    world.run(for: .seconds(1))
+    #expect(bob.packets(payloadType: 96).count == 8 && bob.packets(payloadType: 111).count == 4)
+    let requests = alice.keyFrameRequests
+    mute(false)
+    world.run(for: .milliseconds(30))
+    #expect(alice.keyFrameRequests == requests + 1)
+    try send(startsWithKey: true)
+    world.run(for: .milliseconds(50))
+    for (payloadType, count) in [(UInt8(96), 16), (111, 8)] {
+      let packets = bob.packets(payloadType: payloadType)
+      #expect(packets.count == count)
+      for (earlier, later) in zip(packets, packets.dropFirst()) {
+        #expect(later.header.sequenceNumber.distance(from: earlier.header.sequenceNumber) == 1)
+      }
+    }
+    #expect(world.reuses == 0)
+  }
+
   @Test("Unsubscribe and subscribe: forwarding stops, and starts again in a section of the next answer")
   func resubscribe() throws {
     let world = try World()
@@ -206,6 +249,10 @@ struct ForwardingTests {
           $0.subscribe = true
         }), from: bob)
     #expect(bob.answers.count == 2)
+    // Another stream: to clients made of Rust the same one in the same section is no new track.
+    let streams = try bob.answers.map { try SessionDescription(parsing: $0.sdp).media[1].msids.first }
+    #expect(streams[0]?.stream.hasSuffix("|" + sid) == true && streams[0]?.track == streams[1]?.track)
+    #expect(streams[0]?.stream != streams[1]?.stream)
     try Self.send(2, from: alice, track: 1, in: world)
     world.run(for: .milliseconds(100))
     #expect(bob.packets(payloadType: 96).count == 8)

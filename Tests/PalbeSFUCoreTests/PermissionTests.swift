@@ -83,6 +83,12 @@ struct PermissionTests {
     world.signal(.updateMetadata(update), from: alice)
     #expect(alice.refusals.map(\.reason) == [.ok])
     #expect(alice.refusals.map(\.requestId) == [9])
+    // A client repeats all that it knows of itself as soon as it is answered: it must know the new state by then.
+    guard case .requestResponse? = alice.messages.last else {
+      Issue.record("the answer comes before the update")
+      return
+    }
+    #expect(alice.updates(of: "alice").last?.metadata == "new")
     #expect(bob.updates(of: "alice").last?.metadata == "new")
     #expect(bob.updates(of: "alice").last?.attributes == ["b": "2", "c": "3"])
     world.signal(.updateMetadata(update), from: bob)

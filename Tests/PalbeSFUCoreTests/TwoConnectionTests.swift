@@ -99,15 +99,15 @@ struct TwoConnectionTests {
     #expect(world.connect(alice))
     world.run(for: .seconds(1))
     let first = try SessionDescription(parsing: try #require(bob.offers.last).sdp)
-    #expect(first.media.map(\.kind) == [.video, .application])
+    #expect(first.media.map(\.kind) == [.application, .video])
     let sid = alice.join?.participant?.sid ?? ""
-    #expect(first.media[0].msids.map(\.stream).first?.hasPrefix(sid + "|TR_") == true)
-    #expect(first.media[0].msids.count == 1)
+    #expect(first.media[1].msids.map(\.stream).first?.hasPrefix(sid + "|TR_") == true)
+    #expect(first.media[1].msids.count == 1)
     world.signal(.leave(LiveKit.LeaveRequest()), from: alice)
     world.run(for: .seconds(1))
     let second = try SessionDescription(parsing: try #require(bob.offers.last).sdp)
-    #expect(second.media[0].direction == .inactive)
-    #expect(second.media[0].msids.isEmpty)
+    #expect(second.media[1].direction == .inactive)
+    #expect(second.media[1].msids.isEmpty)
     let carol = try world.client("carol")
     carol.tracks = [world.track("cam2", .video)]
     world.join(carol)
@@ -115,10 +115,74 @@ struct TwoConnectionTests {
     world.run(for: .seconds(1))
     let third = try SessionDescription(parsing: try #require(bob.offers.last).sdp)
     #expect(third.media.count == 2)
-    #expect(third.media[0].msids.first != first.media[0].msids.first)
+    #expect(third.media[1].msids.first != first.media[1].msids.first)
     try ForwardingTests.send(2, from: carol, track: 0, in: world)
     world.run(for: .milliseconds(100))
     #expect(bob.receiver?.packets(payloadType: 96).count == 4)
+  }
+
+  @Test("RFC 8829 §5.2.2: who joins an empty room over v0 finds every section where it was in later offers")
+  func sectionOrder() throws {
+    let world = try World()
+    let bob = try join(world, "bob")
+    world.run(for: .seconds(1))
+    for (name, kind) in [("alice", ScriptedTrack.Kind.video), ("carol", .audio)] {
+      let publisher = try world.client(name)
+      publisher.tracks = [world.track("track", kind)]
+      world.join(publisher)
+      #expect(world.connect(publisher))
+      world.run(for: .seconds(1))
+    }
+    let mids = try bob.offers.map { try SessionDescription(parsing: $0.sdp).media.map(\.mid) }
+    #expect(mids.map(\.count) == [1, 2, 3])
+    for (before, after) in zip(mids, mids.dropFirst()) { #expect(Array(after.prefix(before.count)) == before) }
+  }
+
+  @Test("v0: a section rests for an offer before it is used again; a repeated subscription has a stream of its own")
+  func reuse() throws {
+    let world = try World()
+    let bob = try join(world, "bob")
+    let alice = try world.client("alice")
+    alice.tracks = [world.track("screen", .video)]
+    world.join(alice)
+    #expect(world.connect(alice))
+    world.run(for: .seconds(1))
+    let sid = try #require(alice.updates(of: "alice").last?.tracks.first?.sid)
+    func videoSections() throws -> [MediaSection] {
+      let offer = try SessionDescription(parsing: try #require(bob.offers.last).sdp)
+      return offer.media.filter { $0.kind == .video }
+    }
+    func subscribe(_ isWanted: Bool) {
+      world.signal(
+        .subscription(
+          .with {
+            $0.trackSids = [sid]
+            $0.subscribe = isWanted
+          }), from: bob)
+    }
+    let first = try #require(videoSections().first?.msids.first)
+    #expect(first.track == sid && first.stream.hasSuffix("|" + sid))
+    // At once: the old section is inactive beside a new one.
+    subscribe(false)
+    subscribe(true)
+    world.run(for: .seconds(1))
+    #expect(try videoSections().map(\.direction) == [.inactive, .sendonly])
+    let second = try #require(videoSections()[1].msids.first)
+    #expect(second.track == sid && second.stream != first.stream)
+    // In its own time: the section it had, under another name.
+    subscribe(false)
+    world.run(for: .seconds(1))
+    subscribe(true)
+    world.run(for: .seconds(1))
+    #expect(try videoSections().map(\.direction) == [.sendonly, .inactive])
+    #expect(try Set([first, second, videoSections()[0].msids[0]].map(\.stream)).count == 3)
+    // Another track in another offer than the one it replaces.
+    let carol = try world.client("carol")
+    carol.tracks = [world.track("screen", .video)]
+    world.join(carol)
+    world.signal(.leave(LiveKit.LeaveRequest()), from: alice)
+    world.run(for: .seconds(1))
+    #expect(try videoSections().map(\.direction) == [.inactive, .sendonly])
   }
 
   @Test("v0: one offer under way at a time; what changed meanwhile is in the next one")

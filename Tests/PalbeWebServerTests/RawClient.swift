@@ -5,7 +5,7 @@ import PalbeWebServer
 
 /// A client that sends whatever a test wants: its own HTTP and frames over a blocking TCP socket.
 final class RawClient {
-  let descriptor: Int32
+  private(set) var descriptor: Int32
 
   /// The receive limit only ends a test that would hang.
   init(port: UInt16, ipv6: Bool = false, receiveBuffer: Int32? = nil) throws {
@@ -44,6 +44,14 @@ final class RawClient {
   /// Says that nothing more will be sent; reading goes on.
   func shutdownSending() { shutdown(descriptor, Int32(SHUT_WR)) }
 
+  /// Ends as a program that crashed: what is on the way is lost.
+  func reset() {
+    var option = linger(l_onoff: 1, l_linger: 0)
+    setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
+    close(descriptor)
+    descriptor = -1
+  }
+
   /// At most `count` bytes; empty at the end of the stream.
   func read(_ count: Int = 65_536) -> [UInt8] {
     [UInt8](unsafeUninitializedCapacity: count) { buffer, read in
@@ -71,14 +79,20 @@ final class RawClient {
     }
   }
 
-  /// Status and body of an answer that ends with the connection.
-  func response() -> (status: Int, head: String, body: String) {
-    let text = String(decoding: readToEnd(), as: UTF8.self)
-    guard let gap = text.firstRange(of: "\r\n\r\n") else { return (0, text, "") }
+  /// Status, head and body of an answer, as long as it says it is.
+  func response(toHead isHead: Bool = false) -> (status: Int, head: String, body: String) {
+    var head: [UInt8] = []
+    while !head.suffix(4).elementsEqual("\r\n\r\n".utf8) {
+      let byte = read(1)
+      if byte.isEmpty { return (0, String(decoding: head, as: UTF8.self), "") }
+      head += byte
+    }
+    let text = String(decoding: head.dropLast(4), as: UTF8.self)
     let parts = text.split(separator: " ", maxSplits: 2)
+    let length = text.split(separator: "\r\n").first { $0.hasPrefix("content-length: ") }
+    let count = isHead ? 0 : length.flatMap { Int($0.dropFirst(16)) } ?? 0
     return (
-      parts.count > 1 ? Int(parts[1]) ?? 0 : 0, String(text[..<gap.lowerBound]),
-      String(text[gap.upperBound...])
+      parts.count > 1 ? Int(parts[1]) ?? 0 : 0, text, String(decoding: read(exactly: count), as: UTF8.self)
     )
   }
 

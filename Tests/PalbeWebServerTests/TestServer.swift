@@ -10,12 +10,27 @@ final class TestHandler: WebServerHandler {
     var closures: [WebSocketClosure] = []
     var opened = 0
     var received: [WebSocketMessage] = []
+    /// Who waits for an answer to "/later".
+    var responders: [HTTPResponder] = []
   }
   let log = Mutex(Log())
   private let changes: AsyncStream<Void>
   private let change: AsyncStream<Void>.Continuation
 
   init() { (changes, change) = AsyncStream.makeStream(of: Void.self) }
+
+  func refuseBody(of request: HTTPRequest) -> HTTPResponse? {
+    request.path == "/unwanted" ? .text("no", status: 401) : nil
+  }
+
+  func respond(to request: HTTPRequest, with responder: HTTPResponder) {
+    switch request.path {
+    case "/later":
+      record { $0.responders.append(responder) }
+    case "/never": break
+    default: responder.send(respond(to: request))
+    }
+  }
 
   func respond(to request: HTTPRequest) -> HTTPResponse {
     record { $0.requests.append(request) }
@@ -95,8 +110,11 @@ final class TestServer {
   let server: WebServer
   var port: UInt16 { server.port }
 
-  init(host: String = "127.0.0.1", limits: WebServerLimits = .patient) throws {
-    server = try WebServer(host: host, port: 0, limits: limits, handler: handler)
+  init(
+    host: String = "127.0.0.1", certificate: CertificateFiles? = nil, limits: WebServerLimits = .patient
+  ) throws {
+    server = try WebServer(
+      host: host, port: 0, certificate: certificate, limits: limits, handler: handler)
   }
 
   deinit { server.stop() }

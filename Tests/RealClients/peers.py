@@ -1,5 +1,6 @@
 """A livekit client that publishes a tone and numbered frames, and one that watches a participant."""
 import asyncio
+import contextlib
 import time
 
 import numpy as np
@@ -19,34 +20,56 @@ def encryption(passphrase: bytes, hkdf: bool = False) -> rtc.E2EEOptions:
     return rtc.E2EEOptions(key_provider_options=options)
 
 
-async def join(url: str, token: str, single: bool = True, **options) -> rtc.Room:
+async def join(url: str, token: str, single: bool = True, auto_subscribe: bool = True, **options) -> rtc.Room:
     """Joins with one peer connection (/rtc/v1), or with two (/rtc)."""
     room = rtc.Room()
-    options = rtc.RoomOptions(auto_subscribe=True, single_peer_connection=single, **options)
+    options = rtc.RoomOptions(auto_subscribe=auto_subscribe, single_peer_connection=single, **options)
     await asyncio.wait_for(room.connect(url, token, options), 15)
     return room
 
 
-class Publisher:
-    """Publishes a tone as microphone and numbered frames as camera."""
+@contextlib.asynccontextmanager
+async def joined(*arguments, **options):
+    """The same for a block."""
+    room = await join(*arguments, **options)
+    try:
+        yield room
+    finally:
+        await room.disconnect()
 
-    def __init__(self, room: rtc.Room, frequency: float):
+
+class Publisher:
+    """Publishes a tone as microphone and numbered frames as camera, or as what `source` says."""
+
+    def __init__(
+        self, room: rtc.Room, frequency: float = 440, width: int = WIDTH, height: int = HEIGHT, simulcast: bool = False,
+        source=rtc.TrackSource.SOURCE_CAMERA, kinds=("audio", "video"),
+    ):
         self.room = room
         self.frequency = frequency
+        self.width, self.height = width, height
+        self.simulcast = simulcast
+        self.source = source
+        self.kinds = kinds
         self.audio = rtc.AudioSource(media.SAMPLE_RATE, 1, queue_size_ms=200)
-        self.video = rtc.VideoSource(WIDTH, HEIGHT)
+        self.video = rtc.VideoSource(width, height)
         self.sent = 0
         self.tasks = []
+        self.publications = {}
 
     async def start(self):
-        options = rtc.TrackPublishOptions(source=rtc.TrackSource.SOURCE_MICROPHONE)
-        await self.room.local_participant.publish_track(
-            rtc.LocalAudioTrack.create_audio_track("tone", self.audio), options)
-        options = rtc.TrackPublishOptions(
-            source=rtc.TrackSource.SOURCE_CAMERA, simulcast=False, video_codec=rtc.VideoCodec.VP8)
-        await self.room.local_participant.publish_track(
-            rtc.LocalVideoTrack.create_video_track("numbers", self.video), options)
-        self.tasks = [asyncio.create_task(self.speak()), asyncio.create_task(self.show())]
+        local = self.room.local_participant
+        if "audio" in self.kinds:
+            track = rtc.LocalAudioTrack.create_audio_track("tone", self.audio)
+            self.publications["audio"] = await local.publish_track(
+                track, rtc.TrackPublishOptions(source=rtc.TrackSource.SOURCE_MICROPHONE))
+            self.tasks.append(asyncio.create_task(self.speak()))
+        if "video" in self.kinds:
+            track = rtc.LocalVideoTrack.create_video_track("numbers", self.video)
+            options = rtc.TrackPublishOptions(
+                source=self.source, simulcast=self.simulcast, video_codec=rtc.VideoCodec.VP8)
+            self.publications["video"] = await local.publish_track(track, options)
+            self.tasks.append(asyncio.create_task(self.show()))
 
     async def speak(self):
         start = 0
@@ -58,33 +81,49 @@ class Publisher:
     async def show(self):
         begun = time.monotonic()
         while True:
-            picture = media.numbered_frame(self.sent, WIDTH, HEIGHT)
+            picture = media.numbered_frame(self.sent, self.width, self.height)
             self.video.capture_frame(
-                rtc.VideoFrame(WIDTH, HEIGHT, rtc.VideoBufferType.I420, picture),
+                rtc.VideoFrame(self.width, self.height, rtc.VideoBufferType.I420, picture),
                 timestamp_us=int(time.monotonic() * 1e6))
             self.sent += 1
             await asyncio.sleep(max(0, begun + self.sent / FRAMES_PER_SECOND - time.monotonic()))
+
+    async def unpublish(self):
+        for publication in self.publications.values():
+            await self.room.local_participant.unpublish_track(publication.sid)
+        self.publications = {}
+        await self.stop()
 
     async def stop(self):
         for task in self.tasks:
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
+        self.tasks = []
+
+    async def __aenter__(self):
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_):
+        await self.stop()
 
 
 class Watcher:
-    """Collects what is received of one participant: frame numbers, luma planes on request, samples."""
+    """Collects what is received of one participant: frame numbers, widths, samples."""
 
     def __init__(self, room: rtc.Room, identity: str, read=media.read_number):
         self.identity = identity
         self.read = read
         self.numbers: list[int] = []
+        self.width = 0
         self.samples: list[np.ndarray] = []
         self.tasks = []
+        self.room = room
         room.on("track_subscribed", self.subscribed)
-        for participant in room.remote_participants.values():
-            for publication in participant.track_publications.values():
-                if publication.track is not None:
-                    self.subscribed(publication.track, publication, participant)
+        participant = room.remote_participants.get(identity)
+        for publication in participant.track_publications.values() if participant else ():
+            if publication.track is not None:
+                self.subscribed(publication.track, publication, participant)
 
     def subscribed(self, track, publication, participant):
         if participant.identity != self.identity:
@@ -98,16 +137,31 @@ class Watcher:
         async for event in rtc.VideoStream(track, format=rtc.VideoBufferType.I420):
             frame = event.frame
             luma = np.frombuffer(frame.data, np.uint8)[: frame.width * frame.height]
+            self.width = frame.width
             self.numbers.append(self.read(luma.reshape(frame.height, frame.width)))
 
     async def listen(self, track):
+        # Of one track at a time: an old one may go on with silence.
+        self.samples = samples = []
         async for event in rtc.AudioStream(track, sample_rate=media.SAMPLE_RATE, num_channels=1):
-            self.samples.append(np.frombuffer(event.frame.data, np.int16).copy())
+            samples.append(np.frombuffer(event.frame.data, np.int16).copy())
 
     def last_second(self) -> np.ndarray:
         return np.concatenate(self.samples)[-media.SAMPLE_RATE :] if self.samples else np.zeros(0, np.int16)
+
+    def publication(self, kind=rtc.TrackKind.KIND_VIDEO) -> rtc.RemoteTrackPublication | None:
+        """What the participant has published of a kind, subscribed or not."""
+        participant = self.room.remote_participants.get(self.identity)
+        publications = participant.track_publications.values() if participant else ()
+        return next((publication for publication in publications if publication.kind == kind), None)
 
     async def stop(self):
         for task in self.tasks:
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
+
+    async def __aenter__(self):
+        return self
+
+    async def __aexit__(self, *_):
+        await self.stop()

@@ -10,6 +10,8 @@ public struct Option: Sendable {
   public var defaultValue: String?
   /// True when it may be given more than once.
   public var isRepeatable: Bool
+  /// A flag that also takes `=true` and `=false`.
+  public var isSwitch = false
 
   /// An option with a value.
   public static func value(
@@ -23,6 +25,14 @@ public struct Option: Sendable {
   /// An option without a value.
   public static func flag(_ name: String, _ help: String) -> Option {
     Option(name: name, placeholder: nil, help: help, defaultValue: nil, isRepeatable: false)
+  }
+
+  /// A flag that can be switched off too, where something else has switched it on: `--name=false`.
+  public static func toggle(_ name: String, _ help: String, default defaultValue: String? = nil) -> Option {
+    var option = flag(name, help)
+    option.isSwitch = true
+    option.defaultValue = defaultValue
+    return option
   }
 }
 
@@ -64,8 +74,10 @@ public struct Command: Sendable {
       }
       if values[name] != nil, !option.isRepeatable { throw ArgumentError("option '\(name)' is given twice") }
       guard let placeholder = option.placeholder else {
-        guard parts.count == 1 else { throw ArgumentError("option '\(name)' takes no value") }
-        values[name] = [""]
+        guard parts.count == 1 || option.isSwitch else {
+          throw ArgumentError("option '\(name)' takes no value")
+        }
+        values[name] = [option.isSwitch ? parts.count == 2 ? String(parts[1]) : "true" : ""]
         continue
       }
       guard let value = parts.count == 2 ? String(parts[1]) : rest.popFirst() else {
@@ -77,9 +89,20 @@ public struct Command: Sendable {
   }
 
   private func suggestion(for name: String) -> String {
-    let nearest = options.map { ($0.name, editDistance($0.name, name)) }.min { $0.1 < $1.1 }
-    guard let nearest, nearest.1 <= 3 else { return "; see --help" }
-    return "; did you mean '\(nearest.0)'?"
+    guard let nearest = Spelling.nearest(to: name, among: options.map(\.name)) else { return "; see --help" }
+    return "; did you mean '\(nearest)'?"
+  }
+}
+
+/// What somebody may have meant.
+public enum Spelling {
+  /// The word that differs by the fewest letters, by at most three; nil when none is near.
+  public static func nearest(to word: String, among words: some Sequence<String>) -> String? {
+    // Long words are no slips of the finger.
+    guard word.utf8.count <= 100 else { return nil }
+    let nearest = words.map { ($0, editDistance($0, word)) }.min { $0.1 < $1.1 }
+    guard let nearest, nearest.1 <= min(3, max(1, word.count / 2)) else { return nil }
+    return nearest.0
   }
 }
 

@@ -75,16 +75,21 @@ public struct HTTPResponse: Sendable {
   }
 
   /// The bytes on the wire (RFC 9112 §4). A name or value that would break out of its line is left out.
-  func serialized(omittingBody: Bool) -> [UInt8] {
+  func serialized(
+    omittingBody: Bool, keepsAlive: Bool = false, common: [HTTPRequest.Field] = []
+  ) -> [UInt8] {
     let code = (100...599).contains(status) ? status : 500
     var head = "HTTP/1.1 \(code) \(Self.reason(code))\r\n"
-    for field in headers
+    let own = Set(headers.map(\.name))
+    for field in headers + common.filter({ !own.contains($0.name) })
     where !field.name.isEmpty && field.name.utf8.allSatisfy({ $0 > 32 && $0 < 127 && $0 != 58 })
       && field.value.utf8.allSatisfy({ $0 >= 32 || $0 == 9 })
     {
       head += "\(field.name): \(field.value)\r\n"
     }
-    head += "content-length: \(body.count)\r\nconnection: close\r\n\r\n"
+    // RFC 9110 §8.6: none with 204.
+    if code != 204 { head += "content-length: \(body.count)\r\n" }
+    head += keepsAlive ? "\r\n" : "connection: close\r\n\r\n"
     return Array(head.utf8) + (omittingBody ? [] : body)
   }
 
@@ -98,11 +103,15 @@ public struct HTTPResponse: Sendable {
     case 404: "Not Found"
     case 405: "Method Not Allowed"
     case 406: "Not Acceptable"
+    case 408: "Request Timeout"
+    case 409: "Conflict"
     case 411: "Length Required"
+    case 412: "Precondition Failed"
     case 413: "Content Too Large"
     case 426: "Upgrade Required"
     case 429: "Too Many Requests"
     case 500: "Internal Server Error"
+    case 501: "Not Implemented"
     case 503: "Service Unavailable"
     default: "Status"
     }

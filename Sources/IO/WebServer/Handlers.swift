@@ -1,12 +1,32 @@
 /// Decides what a `WebServer` answers. All calls come from its one service thread and must not block.
 public protocol WebServerHandler: Sendable {
-  /// Answers a plain request, its body complete.
+  /// Looks at a request whose body has not been read: an answer here refuses it, and no memory is given to
+  /// its body. Nil reads on, up to `WebServerLimits.requestBodyByteCount`.
+  func refuseBody(of request: HTTPRequest) -> HTTPResponse?
+
+  /// Answers a plain request, its body complete, now or later. By default it sends `respond(to:)`.
+  func respond(to request: HTTPRequest, with responder: HTTPResponder)
+
+  /// Answers a plain request at once. By default everything is unknown: 404.
   func respond(to request: HTTPRequest) -> HTTPResponse
 
   /// Decides on a request to become a WebSocket, before anything is answered. `socket` may be kept: what is
   /// sent
   /// to it now goes out right after the acceptance, and is dropped with a rejection.
   func upgrade(_ request: HTTPRequest, socket: WebSocket) -> UpgradeDecision
+}
+
+extension WebServerHandler {
+  /// Reads every body.
+  public func refuseBody(of request: HTTPRequest) -> HTTPResponse? { nil }
+
+  /// Sends `respond(to:)`.
+  public func respond(to request: HTTPRequest, with responder: HTTPResponder) {
+    responder.send(respond(to: request))
+  }
+
+  /// Knows no path.
+  public func respond(to request: HTTPRequest) -> HTTPResponse { .text("not found", status: 404) }
 }
 
 /// The answer to an upgrade request.

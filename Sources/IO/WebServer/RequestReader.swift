@@ -6,10 +6,12 @@ import PalbeUnits
 struct RequestReader {
   private let identity: OpaquePointer
   private let limits: WebServerLimits
+  private let peer: SocketAddress
 
-  init(_ identity: OpaquePointer, _ limits: WebServerLimits) {
+  init(_ identity: OpaquePointer, _ limits: WebServerLimits, peer: SocketAddress) {
     self.identity = identity
     self.limits = limits
+    self.peer = peer
   }
 
   /// - Parameter path: what the callback was given; nil asks the library.
@@ -18,7 +20,7 @@ struct RequestReader {
     let text: String
     if let path { text = String(decoding: path, as: UTF8.self) } else { text = token.map(value) ?? "/" }
     return HTTPRequest(
-      method: method, path: text, query: query(), headers: headers(), remoteAddress: remoteAddress())
+      method: method, path: text, query: query(), headers: headers(), remoteAddress: peer)
   }
 
   private func method() -> (String, lws_token_indexes?) {
@@ -97,18 +99,26 @@ struct RequestReader {
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  private func remoteAddress() -> SocketAddress {
-    var storage = sockaddr_storage()
-    var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
-    var high: UInt64 = 0
-    var low: UInt64 = 0
-    var port: UInt16 = 0
-    let unknown = SocketAddress(ipv4: 0, 0, 0, 0, port: 0)
-    guard palbe_getpeername(lws_get_socket_fd(identity), &storage, &length) == 0 else { return unknown }
-    let family = palbe_address_decode(&storage, &high, &low, &port)
-    guard family != 0 else { return unknown }
-    var address = SocketAddress(ipv6High: high, low: low, port: port)
-    if family == 4 { address.family = .ipv4 }
-    return address
+  /// Whether the client wants and understands that the connection stays for another request (RFC 9112 §9.3).
+  var wantsToStay: Bool {
+    let version = value(WSI_TOKEN_HTTP).lowercased()
+    let wishes = value(WSI_TOKEN_CONNECTION).lowercased()
+    return version.hasSuffix("1.1") && !wishes.contains("close")
   }
+}
+
+/// The other end of a TCP connection; 0.0.0.0 when it is gone already.
+func peerAddress(of descriptor: Int32) -> SocketAddress {
+  var storage = sockaddr_storage()
+  var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+  var high: UInt64 = 0
+  var low: UInt64 = 0
+  var port: UInt16 = 0
+  let unknown = SocketAddress(ipv4: 0, 0, 0, 0, port: 0)
+  guard palbe_getpeername(descriptor, &storage, &length) == 0 else { return unknown }
+  let family = palbe_address_decode(&storage, &high, &low, &port)
+  guard family != 0 else { return unknown }
+  var address = SocketAddress(ipv6High: high, low: low, port: port)
+  if family == 4 { address.family = .ipv4 }
+  return address
 }

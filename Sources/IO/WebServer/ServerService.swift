@@ -14,11 +14,24 @@ final class ServerService {
   var connections: [OpaquePointer: ServerConnection] = [:]
   /// WebSockets that are open, by the id of their handle.
   var open: [UInt64: OpaquePointer] = [:]
+  /// Connections whose answer comes later, by the id of their request.
+  var waiting: [UInt64: OpaquePointer] = [:]
+  var requestCount: UInt64 = 0
+  /// Bytes of all bodies that are being read.
+  var bodiesByteCount = 0
+  var gate: AddressGate
+  private let certificate: CertificatePair?
+  /// The TLS context of the library, which owns it.
+  private var tls: UnsafeMutableRawPointer?
 
-  init(link: ServerLink, limits: WebServerLimits, handler: any WebServerHandler) {
+  init(
+    link: ServerLink, limits: WebServerLimits, certificate: CertificatePair?, handler: any WebServerHandler
+  ) {
     self.link = link
     self.limits = limits
+    self.certificate = certificate
     self.handler = handler
+    gate = AddressGate(limits.perAddress)
     protocols = ProtocolTable(name: "palbe", readByteCount: 16_384, callback: serverCallback)
     policy = .allocate(capacity: 1)
     policy.initialize(to: lws_retry_bo_t())
@@ -34,7 +47,7 @@ final class ServerService {
     info.protocols = UnsafePointer(protocols.list)
     info.user = Unmanaged.passUnretained(self).toOpaque()
     info.options =
-      palbe_lws_option_must_bind()
+      palbe_lws_option_must_bind() | (certificate == nil ? 0 : palbe_lws_option_tls_server())
       | {
         switch family {
         case .ipv4: palbe_lws_option_no_ipv6()
@@ -51,12 +64,17 @@ final class ServerService {
     info.count_threads = 1
     info.timeout_secs = UInt32(clamping: limits.requestTimeout.wholeSeconds)
     info.timeout_secs_ah_idle = UInt32(clamping: limits.requestTimeout.wholeSeconds)
+    info.keepalive_timeout = Int32(clamping: limits.idleTimeout.wholeSeconds)
     info.retry_and_idle_policy = UnsafePointer(policy)
     let isAny = address.high == 0 && address.low == 0
-    guard !isAny else { return lws_create_context(&info) }
-    return address.host.withCString { host in
-      info.iface = host
-      return lws_create_context(&info)
+    // The library would speak HTTP/2 with whoever offers it.
+    return "http/1.1".withCString { alpn in
+      info.alpn = alpn
+      guard !isAny else { return lws_create_context(&info) }
+      return address.host.withCString { host in
+        info.iface = host
+        return lws_create_context(&info)
+      }
     }
   }
 
@@ -72,6 +90,7 @@ final class ServerService {
     for connection in connections.values { connection.end(.abnormal) }
     connections = [:]
     open = [:]
+    waiting = [:]
   }
 
   /// Gives each WebSocket half a second to take a close frame.
@@ -81,6 +100,20 @@ final class ServerService {
       flushChanged()
       if lws_service(context, -1) < 0 { break }
       usleep(10_000)
+    }
+  }
+
+  /// What other threads have left for this one.
+  func woken() {
+    if let pair = link.takeCertificate(), let tls { _ = pair.install(into: tls) }
+    flushChanged()
+    for (id, response) in link.takeAnswers() {
+      guard let identity = waiting.removeValue(forKey: id), let connection = connections[identity] else {
+        continue
+      }
+      connection.answer = response
+      // Written in a callback of its own, which may close it.
+      palbe_lws_call_after(identity, 1)
     }
   }
 
@@ -104,29 +137,36 @@ extension TimeDelta {
 
 /// The library's one entry point. Returning non-zero closes the connection.
 private func serverCallback(
-  _ identity: OpaquePointer?, _ reason: lws_callback_reasons, _ user: UnsafeMutableRawPointer?,
+  _ identity: OpaquePointer?, _ reason: lws_callback_reasons, _ data: UnsafeMutableRawPointer?,
   _ input: UnsafeMutableRawPointer?, _ length: Int
 ) -> Int32 {
   guard let identity, let context = lws_get_context(identity), let user = lws_context_user(context) else {
     return 0
   }
   let service = Unmanaged<ServerService>.fromOpaque(user).takeUnretainedValue()
-  return service.handle(reason, identity, input, length)
+  return service.handle(reason, identity, user: data, input, length)
 }
 
 extension ServerService {
   func handle(
-    _ reason: lws_callback_reasons, _ identity: OpaquePointer, _ input: UnsafeMutableRawPointer?,
-    _ length: Int
+    _ reason: lws_callback_reasons, _ identity: OpaquePointer, user: UnsafeMutableRawPointer?,
+    _ input: UnsafeMutableRawPointer?, _ length: Int
   ) -> Int32 {
     switch reason {
     case LWS_CALLBACK_EVENT_WAIT_CANCELLED:
-      flushChanged()
+      woken()
+      return 0
+    case LWS_CALLBACK_OPENSSL_LOAD_EXTRA_SERVER_VERIFY_CERTS:
+      guard let certificate, let user, certificate.install(into: user) == 0 else { return -1 }
+      tls = user
       return 0
     case LWS_CALLBACK_FILTER_NETWORK_CONNECTION:
-      return connections.count < limits.connectionCount ? 0 : 1
+      let peer = peerAddress(of: Int32(truncatingIfNeeded: Int(bitPattern: input)))
+      return connections.count < limits.connectionCount && gate.admits(peer) ? 0 : 1
     case LWS_CALLBACK_SERVER_NEW_CLIENT_INSTANTIATED:
-      connections[identity] = ServerConnection()
+      let peer = peerAddress(of: lws_get_socket_fd(identity))
+      connections[identity] = ServerConnection(peer: peer)
+      gate.opened(peer)
       return 0
     case LWS_CALLBACK_WSI_DESTROY:
       forget(identity, .abnormal)
@@ -136,8 +176,9 @@ extension ServerService {
     case LWS_CALLBACK_HTTP_BODY:
       return body(identity, UnsafeRawBufferPointer(start: input, count: length))
     case LWS_CALLBACK_HTTP_BODY_COMPLETION:
-      guard let request = connections[identity]?.request else { return -1 }
-      return answer(identity, request)
+      return bodyCompleted(identity)
+    case LWS_CALLBACK_TIMER:
+      return answerLater(identity)
     case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
       return confirmUpgrade(identity, to: input)
     case LWS_CALLBACK_ESTABLISHED:
@@ -161,70 +202,26 @@ extension ServerService {
     }
   }
 
-  private func forget(_ identity: OpaquePointer, _ closure: WebSocketClosure) {
+  func forget(_ identity: OpaquePointer, _ closure: WebSocketClosure) {
     guard let connection = connections[identity] else { return }
     if let socket = connection.socket { open[socket.id] = nil }
+    if let id = connection.requestID { waiting[id] = nil }
+    bodiesByteCount -= connection.request?.body.count ?? 0
+    gate.closed(connection.peer)
     connection.end(closure)
     // The library may still call for a closed WebSocket: an empty entry answers until it is destroyed.
     connections[identity] = nil
-  }
-
-  // MARK: Plain requests
-
-  private func request(_ identity: OpaquePointer, path: UnsafeRawBufferPointer) -> Int32 {
-    guard let connection = connections[identity] else { return -1 }
-    let request = RequestReader(identity, limits).read(path: path)
-    let isHead = request.method == "HEAD"
-    if request.header("transfer-encoding") != nil {
-      return refuse(identity, 411, "a body needs a content-length")
-    }
-    if let text = request.header("content-length") {
-      guard text.utf8.count <= 18, text.utf8.allSatisfy({ $0 >= 48 && $0 <= 57 }), let count = Int(text)
-      else {
-        return refuse(identity, 400, "malformed content-length")
-      }
-      guard count <= limits.requestBodyByteCount else { return refuse(identity, 413, "the body is too long") }
-      if count > 0 || request.method == "POST" {
-        connection.request = request
-        return 0
-      }
-    } else if ["POST", "PUT", "PATCH"].contains(request.method) {
-      return refuse(identity, 411, "a body needs a content-length")
-    }
-    return answer(identity, request, omittingBody: isHead)
-  }
-
-  private func body(_ identity: OpaquePointer, _ bytes: UnsafeRawBufferPointer) -> Int32 {
-    guard let connection = connections[identity], let held = connection.request?.body.count,
-      held + bytes.count <= limits.requestBodyByteCount
-    else { return -1 }
-    connection.request?.body.append(contentsOf: bytes)
-    return 0
-  }
-
-  private func answer(_ identity: OpaquePointer, _ request: HTTPRequest, omittingBody: Bool = false) -> Int32
-  {
-    write(identity, handler.respond(to: request), omittingBody: omittingBody)
-  }
-
-  private func refuse(_ identity: OpaquePointer, _ status: Int, _ text: String) -> Int32 {
-    write(identity, .text(text, status: status))
-  }
-
-  /// Writes an answer; the library sends what the socket does not take at once, then closes.
-  private func write(_ identity: OpaquePointer, _ response: HTTPResponse, omittingBody: Bool = false) -> Int32
-  {
-    _ = writeBytes(identity, response.serialized(omittingBody: omittingBody), LWS_WRITE_HTTP_HEADERS)
-    return -1
   }
 
   // MARK: WebSockets
 
   private func confirmUpgrade(_ identity: OpaquePointer, to name: UnsafeMutableRawPointer?) -> Int32 {
     guard let connection = connections[identity] else { return -1 }
+    connection.mayStayOpen = false
+    guard gate.admitsRequest(from: connection.peer) else { return tooMany(identity) }
     let name = name.map { String(cString: $0.assumingMemoryBound(to: CChar.self)) } ?? ""
     guard name.lowercased() == "websocket" else { return refuse(identity, 426, "only websocket upgrades") }
-    let request = RequestReader(identity, limits).read(path: nil)
+    let request = RequestReader(identity, limits, peer: connection.peer).read(path: nil)
     guard request.method == "GET", request.header("host") != nil,
       let key = request.header("sec-websocket-key"), (16...64).contains(key.utf8.count),
       request.header("connection")?.lowercased().contains("upgrade") == true
@@ -308,8 +305,21 @@ extension ServerService {
 
 /// What the server knows of one connection.
 final class ServerConnection {
+  /// Who is at the other end.
+  let peer: SocketAddress
   /// A plain request whose body is on its way.
   var request: HTTPRequest?
+  /// The answer to the last request leaves out its body.
+  var omitsBody = false
+  /// Another request may follow the last one.
+  var mayStayOpen = false
+  /// Bytes read from the socket when the last request was answered; nil before the first.
+  var readCount: Int64?
+  /// The request that waits for an answer, who gives it, and the answer once it has come.
+  var requestID: UInt64?
+  /// Kept for its answer when the time is over, not to keep it alive.
+  weak var responder: HTTPResponder?
+  var answer: HTTPResponse?
   var socket: WebSocket?
   var events: (any WebSocketHandler)?
   /// The message whose fragments are on their way.
@@ -317,11 +327,16 @@ final class ServerConnection {
   /// How it ends, once that is known.
   var closure: WebSocketClosure?
 
+  init(peer: SocketAddress) { self.peer = peer }
+
   /// The connection is gone; only the first call counts.
   func end(_ closure: WebSocketClosure) {
     socket?.withQueue { $0.end() }
     events?.closed(self.closure ?? closure)
     events = nil
     message = []
+    requestID = nil
+    request = nil
+    answer = nil
   }
 }

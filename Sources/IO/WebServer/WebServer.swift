@@ -14,6 +14,8 @@ public enum WebServerError: Error, Hashable, Sendable, CustomStringConvertible {
   case permissionDenied(UInt16)
   /// No memory, thread or descriptor.
   case noResources
+  /// The certificate or its key cannot be used.
+  case certificate(CertificateError)
 
   /// One line for a person.
   public var description: String {
@@ -22,6 +24,7 @@ public enum WebServerError: Error, Hashable, Sendable, CustomStringConvertible {
     case .addressNotAvailable: "the host has no such address"
     case .permissionDenied(let port): "no permission to use port \(port)"
     case .noResources: "no memory, thread or descriptor left for the web server"
+    case .certificate(let error): error.description
     }
   }
 }
@@ -34,48 +37,82 @@ public struct WebServerLimits: Sendable {
   public var requestHeadByteCount = 40_960
   /// The body of a plain request.
   public var requestBodyByteCount = 1 << 20
+  /// All bodies that are being read at once; what comes above that is answered with 503.
+  public var bodiesByteCount = 64 << 20
   /// A message from a client, its fragments together.
   public var messageByteCount = 1 << 20
   /// Bytes queued to one client before it counts as too slow.
   public var sendQueueByteCount = 4 << 20
   /// Time for the request head, in whole seconds; then the connection is closed.
   public var requestTimeout = TimeDelta.seconds(10)
+  /// Time that a handler may take to answer; then the client gets `HTTPResponder.late`.
+  public var responseTimeout = TimeDelta.seconds(15)
+  /// A connection without a request is closed after this long, in whole seconds.
+  public var idleTimeout = TimeDelta.seconds(30)
   /// A silent WebSocket is sent a ping after this long, in whole seconds.
   public var pingInterval = TimeDelta.seconds(10)
   /// A WebSocket from which no pong comes for this long is closed; in whole seconds, above `pingInterval`.
   public var silenceTimeout = TimeDelta.seconds(30)
   /// Headers to be handed over besides the common ones, in lower case without colon, such as "x-request-id".
   public var additionalHeaderNames: [String] = []
+  /// Sent with every answer that does not have them itself, names in lower case.
+  public var commonHeaders: [HTTPRequest.Field] = []
+  /// What one address may do.
+  public var perAddress = AddressLimits()
 
   /// The limits above.
   public init() {}
 }
 
-/// An HTTP/1.1 and WebSocket server on a service thread of its own.
+/// What a server allows one address, where an IPv6 network of 64 bits is one address.
+public struct AddressLimits: Sendable {
+  /// Connections at once; a further one is closed right away.
+  public var connectionCount = 1_024
+  /// New connections in a second; one above that is closed before anything is read.
+  public var connectionsPerSecond = 100
+  /// New connections at once after a quiet time.
+  public var connectionBurst = 1_000
+  /// Requests in a second, upgrades among them; one above that is answered with 429.
+  public var requestsPerSecond = 200
+  /// Requests at once after a quiet time.
+  public var requestBurst = 2_000
+  /// Whether the limits hold for this machine too. A proxy on it brings the clients of the whole world.
+  public var includesLoopback = false
+
+  /// The limits above.
+  public init() {}
+}
+
+/// An HTTP/1.1 and WebSocket server on a service thread of its own, with TLS when it has a certificate.
 ///
 ///     let server = try WebServer(host: "127.0.0.1", port: 0, handler: signaling)
 ///     print(server.port)
 ///     server.stop()
 ///
-/// Every plain answer closes its connection. It speaks no TLS: a proxy in front of it does.
+/// Connections are kept for further requests, answers above 64 KiB end theirs.
 public final class WebServer: Sendable {
   /// The port it listens on; the system's choice when it was asked for 0.
   public let port: UInt16
   private let link: ServerLink
+  private let files: CertificateFiles?
   private let thread: ServiceThread
   private let isJoined = Atomic<Bool>(false)
 
   /// Starts to listen.
   /// - Parameter host: an address of this host; "0.0.0.0" is all IPv4 addresses, "::" all of both families.
   /// - Parameter port: 0 takes any free one.
+  /// - Parameter certificate: makes it speak TLS, and nothing else on this port.
   public init(
-    host: String, port: UInt16, limits: WebServerLimits = WebServerLimits(), handler: any WebServerHandler
+    host: String, port: UInt16, certificate: CertificateFiles? = nil,
+    limits: WebServerLimits = WebServerLimits(), handler: any WebServerHandler
   ) throws(WebServerError) {
     WebLibrary.initialize()
+    let pair: CertificatePair?
+    do throws(CertificateError) { pair = try certificate?.read() } catch { throw .certificate(error) }
     guard let address = SocketAddress(host: host, port: port) else { throw .addressNotAvailable }
     let family = try Self.probe(address)
     let link = ServerLink()
-    let service = ServerService(link: link, limits: limits, handler: handler)
+    let service = ServerService(link: link, limits: limits, certificate: pair, handler: handler)
     guard let context = service.makeContext(address: address, family: family) else {
       // The probe succeeded, so what failed is a race for the port or the lack of a resource.
       _ = try Self.probe(address)
@@ -84,6 +121,7 @@ public final class WebServer: Sendable {
     let actual = lws_get_vhost_listen_port(lws_get_vhost_by_name(context, "default"))
     self.port = UInt16(truncatingIfNeeded: actual)
     self.link = link
+    files = certificate
     link.context.set(context)
     let moved = Moved(service: service)
     guard let thread = ServiceThread(name: "web-server", { moved.service.run() }) else {
@@ -92,6 +130,16 @@ public final class WebServer: Sendable {
       throw .noResources
     }
     self.thread = thread
+  }
+
+  /// Reads the certificate and its key again, for connections that come from now on; those that are open
+  /// stay. When the files cannot be used, everything stays as it is. Does nothing without TLS.
+  /// - Returns: when the certificate ends, in seconds since 1970.
+  @discardableResult
+  public func reloadCertificate() throws(CertificateError) -> Int64? {
+    guard let pair = try files?.read() else { return nil }
+    link.certificateChanged(to: pair)
+    return pair.expiry
   }
 
   /// The service is made here and used by its thread only.
@@ -146,6 +194,9 @@ final class ServerLink: Sendable {
   let isStopping = Atomic<Bool>(false)
   /// Sockets whose queue has changed, by id.
   private let changed = Mutex<[UInt64]>([])
+  /// Answers that came after their handler had returned, by the id of their request.
+  private let answers = Mutex<[(id: UInt64, response: HTTPResponse)]>([])
+  private let certificate = Mutex<CertificatePair?>(nil)
 
   func socketChanged(_ socket: WebSocket) {
     let isFirst = changed.withLock { ids in
@@ -153,6 +204,34 @@ final class ServerLink: Sendable {
       return ids.count == 1
     }
     if isFirst { context.wake() }
+  }
+
+  /// An answer for a request; at most one comes for each connection that is open.
+  func answered(_ id: UInt64, _ response: HTTPResponse) {
+    let isFirst = answers.withLock { answers in
+      answers.append((id, response))
+      return answers.count == 1
+    }
+    if isFirst { context.wake() }
+  }
+
+  func takeAnswers() -> [(id: UInt64, response: HTTPResponse)] {
+    answers.withLock { answers in
+      defer { answers = [] }
+      return answers
+    }
+  }
+
+  func certificateChanged(to pair: CertificatePair) {
+    certificate.withLock { $0 = pair }
+    context.wake()
+  }
+
+  func takeCertificate() -> CertificatePair? {
+    certificate.withLock { certificate in
+      defer { certificate = nil }
+      return certificate
+    }
   }
 
   func takeChanged() -> [UInt64] {

@@ -1,6 +1,6 @@
 import PalbeDTLS
 import PalbeEventLoop
-import PalbeSFUCore
+public import PalbeSFUCore
 public import PalbeUnits
 import PalbeWebServer
 import Synchronization
@@ -37,6 +37,8 @@ public final class SFUServer: Sendable {
     /// A file for every RTP packet received, as it was after SRTP: a debugging aid that shows what the SFU
     /// can see.
     public var auditLogPath: String?
+    /// How rooms and participants are treated; each worker's candidates are its own.
+    public var worker = SFUConfiguration(candidates: [])
     /// Where events are told.
     public var log = ServerLog(level: .info)
 
@@ -145,7 +147,8 @@ private struct Workers {
       inbox = try WorkerInbox()
       let candidates = HostCandidates.candidates(
         of: address, node: configuration.nodeAddress, hostAddresses: try Host.localAddresses())
-      var settings = SFUConfiguration(candidates: candidates)
+      var settings = configuration.worker
+      settings.candidates = candidates
       settings.serverVersion = Release.version
       let seed = WorkerSeed(
         index: index, socket: socket, poller: try Poller(), inbox: inbox, configuration: settings,

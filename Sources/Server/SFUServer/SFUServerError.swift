@@ -15,6 +15,8 @@ public enum SFUServerError: Error, Equatable, Sendable, CustomStringConvertible 
   case tooManyWorkers(count: Int, firstPort: UInt16)
   /// The audit log's file cannot be written.
   case auditLog(path: String, reason: String)
+  /// The certificate of the signaling port cannot be used, with the reason.
+  case certificate(String)
   /// No memory, thread, descriptor or certificate, with the system's words.
   case system(String)
 
@@ -28,6 +30,7 @@ public enum SFUServerError: Error, Equatable, Sendable, CustomStringConvertible 
     case .tooManyWorkers(let count, let port):
       "\(count) workers from UDP port \(port) on need ports above 65535; choose another with --udp-port"
     case .auditLog(let path, let reason): "cannot write the audit log '\(path)': \(reason)"
+    case .certificate(let reason): "TLS: \(reason)"
     case .system(let reason): "cannot start: \(reason)"
     }
   }
@@ -38,6 +41,7 @@ public enum SFUServerError: Error, Equatable, Sendable, CustomStringConvertible 
     case .permissionDenied(let port): self = .permissionDenied(port)
     case .addressNotAvailable: self = .addressNotAvailable(host)
     case .noResources: self = .system(error.description)
+    case .certificate(let error): self = .certificate(error.description)
     }
   }
 

@@ -1,7 +1,13 @@
 #pragma once
 #include <libwebsockets.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include "tls.h"
 
 // Constants that are macros with casts or `ll` suffixes, which Swift cannot import.
 static inline size_t palbe_lws_headroom(void) { return LWS_PRE; }
@@ -12,6 +18,9 @@ static inline uint64_t palbe_lws_option_v6_only(void) {
 static inline uint64_t palbe_lws_option_both_stacks(void) { return LWS_SERVER_OPTION_IPV6_V6ONLY_MODIFY; }
 static inline uint64_t palbe_lws_option_must_bind(void) { return LWS_SERVER_OPTION_FAIL_UPON_UNABLE_TO_BIND; }
 static inline uint64_t palbe_lws_option_tls(void) { return LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT; }
+static inline uint64_t palbe_lws_option_tls_server(void) {
+  return LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT | LWS_SERVER_OPTION_CREATE_VHOST_SSL_CTX;
+}
 static inline uint64_t palbe_lws_option_no_system_roots(void) { return LWS_SERVER_OPTION_DISABLE_OS_CA_CERTS; }
 
 // Ends the connection at the library's next turn, whatever its peer does. Only on the service thread.
@@ -23,6 +32,27 @@ static inline void palbe_lws_kill(struct lws *connection) {
 static inline void palbe_lws_kill_after(struct lws *connection, int seconds) {
   lws_set_timeout(connection, PENDING_TIMEOUT_USER_REASON_BASE, seconds);
 }
+
+// Calls back with LWS_CALLBACK_TIMER on this connection; a later call moves it, -1 cancels it.
+static inline void palbe_lws_call_after(struct lws *connection, int64_t microseconds) {
+  lws_set_timer_usecs(connection, (lws_usec_t)microseconds);
+}
+
+// How many bytes of a TCP connection the process has read, or -1. Bytes that arrive meanwhile make it too large with
+// `at_least`, else too small: the kernel tells what came and what is unread one after the other.
+static inline int64_t palbe_tcp_read_count(int descriptor, int at_least) {
+  // Linux's struct tcp_info up to tcpi_bytes_received, which the C library's header lacks.
+  uint64_t info[17] = {0};
+  socklen_t length = sizeof info;
+  int unread = 0;
+  if (at_least && ioctl(descriptor, FIONREAD, &unread) != 0) return -1;
+  if (getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, info, &length) != 0 || length < sizeof info) return -1;
+  if (!at_least && ioctl(descriptor, FIONREAD, &unread) != 0) return -1;
+  return (int64_t)info[16] - unread;
+}
+
+// Whether some of what was written waits for the socket.
+static inline int palbe_lws_has_unsent(struct lws *connection) { return lws_partial_buffered(connection); }
 
 // The library's name of a header, "host:", or NULL.
 static inline const char *palbe_lws_header_name(int token) {

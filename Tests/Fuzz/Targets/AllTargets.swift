@@ -53,5 +53,6 @@ extension FuzzTarget {
     .webSocketFrames,
     .webSocketURL,
     .y4m,
+    .yaml,
   ]
 }

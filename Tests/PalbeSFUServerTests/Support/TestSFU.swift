@@ -37,7 +37,8 @@ enum HTTP {
 
   /// Sends one request and reads the answer: all of it, or its head when the server switches protocols.
   static func ask(
-    _ port: UInt16, _ target: String, method: String = "GET", headers: String = "", upgrades: Bool = false
+    _ port: UInt16, _ target: String, method: String = "GET", headers: String = "", body: String = "",
+    upgrades: Bool = false
   ) -> Answer {
     let descriptor = palbe_tcp_socket(0)
     defer { close(descriptor) }
@@ -50,8 +51,8 @@ enum HTTP {
       return Answer(status: 0, head: "", body: "")
     }
     let text =
-      "\(method) \(target) HTTP/1.1\r\nHost: localhost\r\n" + (upgrades ? upgradeHeaders : "") + headers
-      + "\r\n"
+      "\(method) \(target) HTTP/1.1\r\nHost: localhost\r\n" + (upgrades ? upgradeHeaders : "Connection: close\r\n")
+      + headers + "\r\n" + body
     var request = Array(text.utf8)[...]
     while !request.isEmpty {
       let sent = request.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }

@@ -32,6 +32,8 @@ final class DownTrack {
   unowned let subscriber: Participant
   let ssrc: SSRC
   let repairSSRC: SSRC
+  /// The subscriber received the track before: it must be able to tell the subscriptions apart.
+  let isRepeated: Bool
   private(set) var placement: Placement?
   private(set) var statistics: SenderStatistics
   /// The subscriber has switched it off for now.
@@ -42,6 +44,8 @@ final class DownTrack {
   private(set) var isEnded = false
   /// Nothing goes through before the publisher's next key frame.
   private(set) var needsKeyFrame: Bool
+  /// The next packet follows on what was sent last, whatever was kept back in between.
+  private var beginsAnew = false
   /// The layer to be on; nil takes the first key frame of any.
   private var targetSSRC: SSRC?
   private var rewriter: StreamRewriter
@@ -54,6 +58,7 @@ final class DownTrack {
     self.subscriber = subscriber
     ssrc = subscriber.freshSSRC(using: &random)
     repairSSRC = subscriber.freshSSRC(using: &random)
+    isRepeated = subscriber.downlink.noteSubscription(to: track)
     statistics = SenderStatistics(ssrc: ssrc, clockRate: track.kind.clockRate)
     let first = random.next()
     rewriter = StreamRewriter(
@@ -95,7 +100,10 @@ final class DownTrack {
   }
 
   /// What comes next starts anew: video with a key frame.
-  private func restart() { needsKeyFrame = track.kind == .video }
+  func restart() {
+    needsKeyFrame = track.kind == .video
+    beginsAnew = true
+  }
 
   /// Chooses among simulcast layers: the best live one that is wanted, else the lowest live one.
   ///
@@ -122,7 +130,8 @@ final class DownTrack {
     let follows = isCurrent && rewriter.follows(packet.sequence)
     switch track.kind {
     case .audio:
-      if !follows { rewriter.start(packet, at: now) }
+      if !follows || beginsAnew { rewriter.start(packet, at: now) }
+      beginsAnew = false
       return true
     case .video:
       if isCurrent {

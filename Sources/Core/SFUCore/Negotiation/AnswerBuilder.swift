@@ -100,13 +100,23 @@ struct AnswerBuilder {
 }
 
 extension MediaSection {
-  /// Names the track that this section of ours sends. The stream has the track's sid in it: clients tell tracks apart by
-  /// section and stream, and a section may carry another track later.
+  /// Names the track that this section of ours sends.
   mutating func carry(_ downTrack: DownTrack, hasRepairs: Bool) {
     let track = downTrack.track
     setSending(
-      MediaStreamID(stream: track.publisher.sid + "|" + track.sid, track: track.sid), ssrc: downTrack.ssrc,
+      MediaStreamID(stream: downTrack.streamName, track: track.sid), ssrc: downTrack.ssrc,
       rtx: hasRepairs ? downTrack.repairSSRC : nil, cname: track.publisher.sid)
+  }
+}
+
+extension DownTrack {
+  /// The stream has the track's sid in it: clients tell tracks apart by section and stream, and a section may carry
+  /// another track later. A pair of both that they have seen is no new track to those that are made of Rust, so a
+  /// repeated subscription has a name of its own; they take the track's sid from elsewhere then. Browsers always tell
+  /// a new track, and Firefox finds the sid nowhere else.
+  var streamName: String {
+    let needsName = isRepeated && subscriber.client.sdk != .js
+    return track.publisher.sid + "|" + (needsName ? "again-\(ssrc.rawValue)" : track.sid)
   }
 }
 

@@ -11,12 +11,14 @@ import PalbeUnits
 ///     wanted ── 10 ms after the join, else 150 ms ──▶ offered ── answer ──▶ settled
 ///
 /// One offer is under way at a time; what changes meanwhile is in the next one. A section whose track is gone is inactive
-/// and is used again for another track of its kind.
+/// in one offer at least, and is used again for another track of its kind: without a pause some clients see no new track.
 struct SubscriberOffers {
   /// An `m=` section of ours.
   struct Section {
     let mid: String
     let kind: TrackKind
+    /// The track it was made for, whose sid the client's receiver keeps.
+    let firstTrack: String
     /// Nil while inactive.
     var downTrack: DownTrack?
   }
@@ -83,7 +85,8 @@ struct SubscriberOffers {
     var media = sections.map { section in Self.media(section, transport) }
     var data = MediaSection.dataChannel(mid: "data")
     data.set(transport)
-    media.append(data)
+    // First, so that every section stays where it was as more of them come (RFC 8829 §5.2.2).
+    media.insert(data, at: 0)
     media[0].candidates = candidates
     media[0].isEndOfCandidates = true
     var offer = SessionDescription(
@@ -93,15 +96,21 @@ struct SubscriberOffers {
   }
 
   private mutating func assign(_ downTracks: [DownTrack]) {
+    var free = sections.indices.filter { sections[$0].downTrack == nil }
     for index in sections.indices where sections[index].downTrack?.isEnded == true {
       sections[index].downTrack = nil
     }
     for downTrack in downTracks where !sections.contains(where: { $0.downTrack === downTrack }) {
-      let kind = downTrack.track.kind
-      if let free = sections.firstIndex(where: { $0.kind == kind && $0.downTrack == nil }) {
-        sections[free].downTrack = downTrack
+      let (kind, sid) = (downTrack.track.kind, downTrack.track.sid)
+      // Where a repeated subscription has no sid in its name, the client finds it in its receiver.
+      let place = free.firstIndex { index in
+        sections[index].kind == kind && (!downTrack.isRepeated || sections[index].firstTrack == sid)
+      }
+      if let place {
+        sections[free.remove(at: place)].downTrack = downTrack
       } else {
-        sections.append(Section(mid: "\(sections.count)", kind: kind, downTrack: downTrack))
+        sections.append(
+          Section(mid: "\(sections.count)", kind: kind, firstTrack: sid, downTrack: downTrack))
       }
     }
   }

@@ -9,6 +9,8 @@ final class Downlink {
   /// Receiving sections of the last offer that carry nothing.
   private(set) var freeAudioSections = 0
   private(set) var freeVideoSections = 0
+  /// Tracks that were subscribed to since they are there.
+  private var subscribedBefore: Set<String> = []
   /// Sections that the client was asked to add since its last offer.
   var requestedAudioSections = 0
   var requestedVideoSections = 0
@@ -20,6 +22,12 @@ final class Downlink {
   func downTrack(_ ssrc: SSRC) -> DownTrack? { bySSRC[ssrc] }
 
   func subscription(to track: PublishedTrack) -> DownTrack? { downTracks.first { $0.track === track } }
+
+  /// True when it is not the first one.
+  func noteSubscription(to track: PublishedTrack) -> Bool { !subscribedBefore.insert(track.sid).inserted }
+
+  /// The track is gone for good.
+  func forget(_ track: PublishedTrack) { subscribedBefore.remove(track.sid) }
 
   func append(_ downTrack: DownTrack) {
     downTracks.append(downTrack)

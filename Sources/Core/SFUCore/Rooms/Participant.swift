@@ -23,6 +23,8 @@ final class Participant {
   let transport: PeerTransport
   /// What it receives goes over this one; the same unless the session has two connections.
   let downTransport: PeerTransport
+  /// The transport that comes up first, and that the session lives with: a client of two connections may never publish.
+  let primaryTransport: PeerTransport
   /// Our offers, where the session has two connections.
   var offers: SubscriberOffers?
   let uplink: Uplink
@@ -69,6 +71,7 @@ final class Participant {
     } else {
       downTransport = transport
     }
+    primaryTransport = details.grant.canSubscribe ? downTransport : transport
     uplink = Uplink(context: context)
     negotiation = Negotiation(sessionID: context.random.next() >> 2)
     name = grant.name
@@ -90,9 +93,6 @@ final class Participant {
   var transports: [PeerTransport] {
     transport === downTransport ? [transport] : [transport, downTransport]
   }
-
-  /// The transport that comes up first, and that the session lives with: a client of two connections may never publish.
-  var primaryTransport: PeerTransport { grant.canSubscribe ? downTransport : transport }
 
   var isConnected: Bool { primaryTransport.isConnected }
 

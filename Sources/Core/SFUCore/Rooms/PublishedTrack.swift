@@ -42,6 +42,9 @@ final class PublishedTrack {
 
   var sid: String { info.sid }
 
+  /// Nothing of it is forwarded.
+  var isMuted: Bool { info.muted }
+
   /// True for the cid of the track or of one of its codecs.
   func isNamed(_ name: String) -> Bool { cid == name || info.codecs.contains { $0.cid == name } }
 

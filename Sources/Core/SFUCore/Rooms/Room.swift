@@ -152,6 +152,7 @@ final class Room {
     }
     track.removeAllDownTracks()
     track.isAnnounced = false
+    for member in participants { member.downlink.forget(track) }
   }
 
   /// An announced track by its sid, and who publishes it.

@@ -61,9 +61,10 @@ extension SignalPlane {
     if !request.name.isEmpty { participant.name = request.name }
     if !request.metadata.isEmpty { participant.metadata = request.metadata }
     participant.attributes = attributes
-    // Older clients take any answer for a refusal.
-    if participant.client.protocol >= 15 { participant.respond(.ok, id: request.requestId, to: answer) }
     participant.room.broadcastInfo(of: participant)
+    // After the update: clients repeat everything they know of themselves in their next request, as soon as this one
+    // is answered. Older ones take any answer for a refusal.
+    if participant.client.protocol >= 15 { participant.respond(.ok, id: request.requestId, to: answer) }
   }
 }
 

@@ -90,12 +90,16 @@ extension SignalPlane {
     announce([track], anyGone: false, of: participant, at: now)
   }
 
+  /// Nothing of a muted track is forwarded, whatever its publisher goes on sending.
   func mute(_ request: LiveKit.MuteTrackRequest, of participant: Participant, at now: Instant) {
     guard let track = participant.uplink.track(sid: request.sid), track.info.muted != request.muted else {
       return
     }
     track.info.muted = request.muted
     if track.isAnnounced { participant.room.broadcastInfo(of: participant) }
+    for downTrack in track.downTracks {
+      if request.muted { downTrack.restart() } else { track.wantKeyFrame(for: downTrack, at: now) }
+    }
     if !request.muted { participant.wake(at: now) }
   }
 

@@ -1,0 +1,58 @@
+import Glibc
+import PalbeUnits
+
+/// Holds addresses to their limits. Its tables do not grow beyond what the server allows in all.
+struct AddressGate {
+  private let limits: AddressLimits
+  private var connections: AddressRateLimiter
+  private var requests: AddressRateLimiter
+  /// Open connections of each network; at most as many entries as there are connections.
+  private var counts: [Network: Int] = [:]
+
+  /// An IPv4 address, or an IPv6 network of 64 bits.
+  private struct Network: Hashable {
+    var family: SocketAddress.Family
+    var high: UInt64
+  }
+
+  init(_ limits: AddressLimits) {
+    self.limits = limits
+    var random = SystemRandomNumberGenerator()
+    connections = AddressRateLimiter(
+      perSecond: limits.connectionsPerSecond, burst: limits.connectionBurst, seed: random.next())
+    requests = AddressRateLimiter(
+      perSecond: limits.requestsPerSecond, burst: limits.requestBurst, seed: random.next())
+  }
+
+  private func isLimited(_ peer: SocketAddress) -> Bool { limits.includesLoopback || !peer.isLoopback }
+
+  private func network(of peer: SocketAddress) -> Network { Network(family: peer.family, high: peer.high) }
+
+  /// Whether a new connection is taken.
+  mutating func admits(_ peer: SocketAddress) -> Bool {
+    guard isLimited(peer) else { return true }
+    return counts[network(of: peer), default: 0] < limits.connectionCount
+      && connections.take(from: peer, at: .now)
+  }
+
+  /// Whether a request is looked at.
+  mutating func admitsRequest(from peer: SocketAddress) -> Bool {
+    !isLimited(peer) || requests.take(from: peer, at: .now)
+  }
+
+  mutating func opened(_ peer: SocketAddress) { counts[network(of: peer), default: 0] += 1 }
+
+  mutating func closed(_ peer: SocketAddress) {
+    let network = network(of: peer)
+    guard let count = counts[network] else { return }
+    counts[network] = count > 1 ? count - 1 : nil
+  }
+}
+
+extension Instant {
+  fileprivate static var now: Instant {
+    var time = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &time)
+    return Instant(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
+  }
+}

@@ -1,0 +1,88 @@
+import Synchronization
+
+/// Answers one plain request, at once or later, from any thread.
+///
+///     func respond(to request: HTTPRequest, with responder: HTTPResponder) {
+///       worker.ask(question) { responder.send(.text($0)) }
+///     }
+///
+/// Only the first answer counts. A client that is gone is not noticed: its answer is dropped. When none
+/// comes within `WebServerLimits.responseTimeout`, `late` is sent; when the last reference goes without one,
+/// the client is told so with status 500.
+public final class HTTPResponder: Sendable {
+  /// Where an answer stands.
+  private enum State: Sendable {
+    /// The handler has not returned.
+    case open
+    /// The handler has answered before it returned.
+    case answered(HTTPResponse)
+    /// The handler has returned without an answer.
+    case deferred
+    case done
+  }
+
+  /// Given in time to the service thread.
+  private let state = Mutex(State.open)
+  private let lateAnswer = Mutex(HTTPResponse.text("the answer took too long", status: 503))
+  private let deliver: @Sendable (HTTPResponse) -> Void
+
+  /// - Parameter deliver: takes an answer that was not there when the handler returned; on any thread.
+  init(deliver: @escaping @Sendable (HTTPResponse) -> Void) { self.deliver = deliver }
+
+  /// For tests of handlers: `deliver` gets the answer.
+  public static func forTests(deliver: @escaping @Sendable (HTTPResponse) -> Void) -> HTTPResponder {
+    let responder = HTTPResponder(deliver: deliver)
+    responder.state.withLock { $0 = .deferred }
+    return responder
+  }
+
+  deinit {
+    if case .deferred = state.withLock({ $0 }) { deliver(.text("no answer", status: 500)) }
+  }
+
+  /// What is sent when the time is over.
+  public var late: HTTPResponse {
+    get { lateAnswer.withLock { $0 } }
+    set { lateAnswer.withLock { $0 = newValue } }
+  }
+
+  /// Answers; without effect after the first time.
+  public func send(_ response: HTTPResponse) {
+    let isLater = state.withLock { state in
+      switch state {
+      case .open:
+        state = .answered(response)
+        return false
+      case .deferred:
+        state = .done
+        return true
+      case .answered, .done: return false
+      }
+    }
+    if isLater { deliver(response) }
+  }
+
+  // MARK: The service thread
+
+  /// The handler has returned: its answer, or nil when that comes later.
+  func takeOrDefer() -> HTTPResponse? {
+    state.withLock { state in
+      if case .answered(let response) = state {
+        state = .done
+        return response
+      }
+      if case .open = state { state = .deferred }
+      return nil
+    }
+  }
+
+  /// The time is over; nil when an answer is already on its way.
+  func expire() -> HTTPResponse? {
+    let isFirst = state.withLock { state in
+      guard case .deferred = state else { return false }
+      state = .done
+      return true
+    }
+    return isFirst ? late : nil
+  }
+}

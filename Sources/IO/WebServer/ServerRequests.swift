@@ -1,0 +1,133 @@
+import CPalbeLinux
+import CPalbeWebSockets
+import PalbeUnits
+
+/// Plain requests: reading them, asking the handler, writing what it answers.
+///
+/// While an answer is on its way nothing more is read from the connection: the library would take the next
+/// request, or the end of the body, for news. An answer from another thread is written in the connection's
+/// timer callback, which also ends the wait.
+extension ServerService {
+  /// Longer answers end their connection, so that what the socket does not take at once needs no care.
+  private static let keepAliveByteLimit = 65_536
+
+  func request(_ identity: OpaquePointer, path: UnsafeRawBufferPointer) -> Int32 {
+    guard let connection = connections[identity] else { return -1 }
+    connection.mayStayOpen = false
+    guard gate.admitsRequest(from: connection.peer) else { return tooMany(identity) }
+    let reader = RequestReader(identity, limits, peer: connection.peer)
+    let request = reader.read(path: path)
+    connection.omitsBody = request.method == "HEAD"
+    if request.header("transfer-encoding") != nil {
+      return refuse(identity, 411, "a body needs a content-length")
+    }
+    if let text = request.header("content-length") {
+      guard text.utf8.count <= 18, text.utf8.allSatisfy({ $0 >= 48 && $0 <= 57 }), let count = Int(text)
+      else {
+        return refuse(identity, 400, "malformed content-length")
+      }
+      guard count <= limits.requestBodyByteCount else { return refuse(identity, 413, "the body is too long") }
+      if count > 0 || request.method == "POST" { return expectBody(identity, connection, request, reader) }
+    } else if ["POST", "PUT", "PATCH"].contains(request.method) {
+      return refuse(identity, 411, "a body needs a content-length")
+    }
+    connection.mayStayOpen = reader.wantsToStay
+    return ask(identity, connection, request)
+  }
+
+  func tooMany(_ identity: OpaquePointer) -> Int32 {
+    write(identity, .text("too many requests", status: 429, headers: [.init("retry-after", "1")]))
+  }
+
+  private func expectBody(
+    _ identity: OpaquePointer, _ connection: ServerConnection, _ request: HTTPRequest, _ reader: RequestReader
+  ) -> Int32 {
+    guard !isPipelined(identity, connection) else {
+      return refuse(identity, 400, "a request with a body must wait for the answer to the one before it")
+    }
+    if let refusal = handler.refuseBody(of: request) { return write(identity, refusal) }
+    if request.header("expect")?.lowercased() == "100-continue" {
+      _ = writeBytes(identity, Array("HTTP/1.1 100 Continue\r\n\r\n".utf8), LWS_WRITE_HTTP_HEADERS)
+    }
+    connection.mayStayOpen = reader.wantsToStay
+    connection.request = request
+    return 0
+  }
+
+  /// Whether a request came together with the one before it. With a body that must not be: the library (4.1) then
+  /// reads the body from the wrong place and turns for ever. It shows in nothing having been read since.
+  private func isPipelined(_ identity: OpaquePointer, _ connection: ServerConnection) -> Bool {
+    guard let before = connection.readCount else { return false }
+    return before < 0 || palbe_tcp_read_count(lws_get_socket_fd(identity), 0) <= before
+  }
+
+  func body(_ identity: OpaquePointer, _ bytes: UnsafeRawBufferPointer) -> Int32 {
+    guard let connection = connections[identity], let held = connection.request?.body.count,
+      held + bytes.count <= limits.requestBodyByteCount
+    else { return -1 }
+    guard bodiesByteCount + bytes.count <= limits.bodiesByteCount else {
+      connection.mayStayOpen = false
+      return refuse(identity, 503, "the server reads too many bodies at once")
+    }
+    bodiesByteCount += bytes.count
+    connection.request?.body.append(contentsOf: bytes)
+    return 0
+  }
+
+  func bodyCompleted(_ identity: OpaquePointer) -> Int32 {
+    guard let connection = connections[identity], let request = connection.request else { return -1 }
+    connection.request = nil
+    bodiesByteCount -= request.body.count
+    return ask(identity, connection, request)
+  }
+
+  private func ask(
+    _ identity: OpaquePointer, _ connection: ServerConnection, _ request: HTTPRequest
+  ) -> Int32 {
+    requestCount += 1
+    let id = requestCount
+    let responder = HTTPResponder { [link] in link.answered(id, $0) }
+    handler.respond(to: request, with: responder)
+    if let response = responder.takeOrDefer() { return write(identity, response) }
+    connection.requestID = id
+    connection.responder = responder
+    waiting[id] = identity
+    lws_rx_flow_control(identity, 0)
+    palbe_lws_call_after(identity, limits.responseTimeout.nanoseconds / 1_000)
+    return 0
+  }
+
+  /// The connection's timer: an answer has come, or takes too long.
+  func answerLater(_ identity: OpaquePointer) -> Int32 {
+    guard let connection = connections[identity], let id = connection.requestID else { return 0 }
+    guard let response = connection.answer ?? connection.responder?.expire() else {
+      // Another thread is just handing it over.
+      palbe_lws_call_after(identity, 1_000)
+      return 0
+    }
+    waiting[id] = nil
+    connection.requestID = nil
+    connection.responder = nil
+    connection.answer = nil
+    palbe_lws_call_after(identity, -1)
+    lws_rx_flow_control(identity, 1)
+    return write(identity, response)
+  }
+
+  func refuse(_ identity: OpaquePointer, _ status: Int, _ text: String) -> Int32 {
+    write(identity, .text(text, status: status))
+  }
+
+  /// Writes an answer; the library sends what the socket does not take at once. Ends the connection unless
+  /// another request may follow.
+  func write(_ identity: OpaquePointer, _ response: HTTPResponse) -> Int32 {
+    guard let connection = connections[identity] else { return -1 }
+    let stays = connection.mayStayOpen && response.body.count <= Self.keepAliveByteLimit
+    let bytes = response.serialized(
+      omittingBody: connection.omitsBody, keepsAlive: stays, common: limits.commonHeaders)
+    guard writeBytes(identity, bytes, LWS_WRITE_HTTP_HEADERS), stays, palbe_lws_has_unsent(identity) == 0
+    else { return -1 }
+    connection.readCount = palbe_tcp_read_count(lws_get_socket_fd(identity), 1)
+    return lws_http_transaction_completed(identity) == 0 ? 0 : -1
+  }
+}

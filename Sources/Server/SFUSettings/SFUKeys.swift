@@ -1,0 +1,107 @@
+public import PalbeCommandLine
+public import PalbeUnits
+
+/// Every key of `palbe-sfu`'s configuration, each once, in the order in which they are shown.
+public enum SFUKeys {
+  // MARK: Signaling
+
+  public static let port = Setting(
+    "port", "--port", .integer(0...65_535), default: 7_880,
+    "TCP port for signaling; 0 takes any free one")
+  public static let bindAddresses = Setting(
+    "bind_addresses", "--host",
+    .list("ADDRESS", "a list of at most one IPv4 or IPv6 address") {
+      $0.isEmpty || SocketAddress(host: $0, port: 0) != nil
+    },
+    default: [], words: "every IPv4 address; with --dev 127.0.0.1",
+    "address to listen on, for all ports")
+  public static let keys = Setting(
+    "keys", "--key", .keys, default: [], words: "", reloads: true, isSecret: true,
+    "API keys that sign access tokens; 32 characters or more of secret")
+  public static let keyFile = Setting(
+    "key_file", "--key-file", .optional(.text("FILE", "a path")), default: nil, words: "", reloads: true,
+    "a file of more keys, NAME: SECRET a line, that nobody else may read")
+  public static let development = Setting(
+    "development", "--dev", .boolean, default: false,
+    "the key devkey:secret, on 127.0.0.1: for trying things out")
+
+  // MARK: Media
+
+  public static let udpPort = Setting(
+    "rtc.udp_port", "--udp-port", .ports, default: 7_882...7_882,
+    "UDP port of the first worker, the others follow; a range bounds the workers; 0 takes any")
+  public static let nodeIP = Setting(
+    "rtc.node_ip", "--node-ip", .optional(.address), default: nil, words: "this machine's own",
+    "address that clients send media to")
+  public static let turnServers = Setting(
+    "rtc.turn_servers", "--turn-server", .turnServers, default: [], words: "", reloads: true, isSecret: true,
+    "TURN servers for clients; with 'secret' each client gets coturn credentials that expire")
+  public static let stunServers = Setting(
+    "rtc.stun_servers", "--stun-server", .stunServers, default: [], words: "", reloads: true,
+    "STUN servers for clients")
+  public static let pliThrottle = Setting(
+    "rtc.pli_throttle", "--pli-throttle", .keyFrameInterval, default: .milliseconds(500), reloads: true,
+    "least time between two key-frame requests to one track")
+  public static let workers = Setting(
+    "workers", "--workers", .optional(.integer(1...256)), default: nil, words: "one per processor",
+    "threads that forward media")
+  public static let audioLevels = Setting(
+    "audio.use_levels", "--audio-levels", .boolean, default: true, reloads: true,
+    "who speaks is told by the levels that clients send in the clear")
+
+  // MARK: Rooms
+
+  public static let autoCreate = Setting(
+    "room.auto_create", "--auto-create", .boolean, default: true, reloads: true,
+    "the first who joins makes the room; else only RoomService does")
+  public static let emptyTimeout = Setting(
+    "room.empty_timeout", "--empty-timeout", .duration(.zero...TimeDelta.seconds(7 * 86_400)),
+    default: .seconds(300),
+    reloads: true, "a room that nobody has joined yet is dropped after this")
+  public static let departureTimeout = Setting(
+    "room.departure_timeout", "--departure-timeout", .duration(.zero...TimeDelta.seconds(7 * 86_400)),
+    default: .seconds(20), reloads: true, "a room is dropped this long after its last participant left")
+  public static let maxParticipants = Setting(
+    "room.max_participants", "--max-participants", .integer(0...100_000), default: 1_000, reloads: true,
+    "participants of a room; 0 is the most there may be, 100000")
+  public static let remoteUnmute = Setting(
+    "room.enable_remote_unmute", "--remote-unmute", .boolean, default: false, reloads: true,
+    "an operator may unmute a track for its publisher")
+  public static let requireE2EE = Setting(
+    "require_e2ee", "--require-e2ee", .boolean, default: false, reloads: true,
+    "tracks that are not encrypted end to end are refused, in every room")
+
+  // MARK: Limits
+
+  public static let maxRooms = Setting(
+    "limit.rooms", "--max-rooms", .integer(1...1_000_000), default: 10_000, reloads: true,
+    "rooms of one worker")
+  public static let maxTracks = Setting(
+    "limit.tracks_per_participant", "--max-tracks", .integer(1...1_000), default: 32, reloads: true,
+    "tracks that one participant may publish")
+
+  // MARK: Operation
+
+  public static let logLevel = Setting(
+    "logging.level", "--log-level",
+    .choice(["debug", "info", "warning"], aliases: ["warn": "warning", "error": "warning"]), default: "info",
+    aliases: ["log_level"], reloads: true, "how much is logged to standard error")
+  public static let logJSON = Setting(
+    "logging.json", "--log-json", .boolean, default: false, "log lines are JSON objects")
+  public static let auditLog = Setting(
+    "audit_log", "--audit-log", .optional(.text("FILE", "a path")), default: nil, words: "",
+    "debugging aid: writes every RTP packet received, as the SFU sees it")
+  public static let drainTimeout = Setting(
+    "drain_timeout", "--drain-timeout", .duration(.zero...TimeDelta.seconds(86_400)), default: .seconds(30),
+    reloads: true,
+    "after SIGTERM calls go on for this long; ends early with the last participant")
+
+  /// All of them.
+  public static let all: [any AnySetting] = [
+    port, bindAddresses, keys, keyFile, development, udpPort, nodeIP, turnServers, stunServers, pliThrottle,
+    workers,
+    audioLevels, autoCreate, emptyTimeout, departureTimeout, maxParticipants, remoteUnmute, requireE2EE,
+    maxRooms,
+    maxTracks, logLevel, logJSON, auditLog, drainTimeout,
+  ]
+}

@@ -1,0 +1,66 @@
+import PalbeCommandLine
+import PalbeEventLoop
+import PalbeLiveKit
+import PalbeProtobuf
+import PalbeSFUCore
+import PalbeSFUServer
+import PalbeSFUSettings
+import PalbeUnits
+
+extension Settings {
+  /// HS256 keys are at least as long as the hash (RFC 7518 §3.2).
+  private static let secretByteCount = 32
+
+  /// Names of keys whose secret is easily guessed.
+  var weakKeys: [String] {
+    apiKeys.filter { $0 != Self.developmentKey && $0.secret.utf8.count < Self.secretByteCount }.map(\.name)
+  }
+}
+
+extension SFUServer.Configuration {
+  /// What the server needs of the settings.
+  init(_ settings: Settings) {
+    self.init(keys: Dictionary(uniqueKeysWithValues: settings.apiKeys.map { ($0.name, $0.secret) }))
+    if let text = settings[SFUKeys.bindAddresses].first(where: { !$0.isEmpty }) {
+      host = SocketAddress(host: text, port: 0) ?? host
+    } else if settings[SFUKeys.development] {
+      host = SocketAddress(ipv4: 127, 0, 0, 1, port: 0)
+    }
+    port = UInt16(settings[SFUKeys.port])
+    let ports = settings[SFUKeys.udpPort]
+    udpPort = UInt16(ports.lowerBound)
+    workerCount = settings[SFUKeys.workers] ?? min(workerCount, ports.count > 1 ? ports.count : .max)
+    nodeAddress = settings[SFUKeys.nodeIP]
+    auditLogPath = settings[SFUKeys.auditLog]
+    log = ServerLog(level: ServerLog.Level(name: settings[SFUKeys.logLevel]) ?? .info)
+    worker = SFUConfiguration(settings)
+  }
+}
+
+extension SFUConfiguration {
+  /// How a worker treats rooms and participants.
+  init(_ settings: Settings) {
+    self.init(candidates: [])
+    createsRooms = settings[SFUKeys.autoCreate]
+    emptyTimeout = settings[SFUKeys.emptyTimeout]
+    departureTimeout = settings[SFUKeys.departureTimeout]
+    let participants = settings[SFUKeys.maxParticipants]
+    maxParticipantsPerRoom = participants == 0 ? 100_000 : participants
+    allowsRemoteUnmute = settings[SFUKeys.remoteUnmute]
+    requiresE2EE = settings[SFUKeys.requireE2EE]
+    maxRooms = settings[SFUKeys.maxRooms]
+    maxTracksPerParticipant = settings[SFUKeys.maxTracks]
+    usesAudioLevels = settings[SFUKeys.audioLevels]
+    keyFrameRequestInterval = settings[SFUKeys.pliThrottle]
+    let stun = settings[SFUKeys.stunServers].map { "stun:" + $0 }
+    if !stun.isEmpty { iceServers.append(.with { $0.urls = stun }) }
+    for server in settings[SFUKeys.turnServers] where server.secret.isEmpty {
+      iceServers.append(
+        .with {
+          $0.urls = [server.url]
+          $0.username = server.username
+          $0.credential = server.credential
+        })
+    }
+  }
+}
