@@ -65,17 +65,44 @@ struct RepairTests {
     var cache = RetransmissionCache(capacity: 100)
     #expect(cache.capacity == 128)
     for number in 0..<200 {
-      let bytes = [UInt8](repeating: UInt8(number), count: number + 1)
+      let bytes = [UInt8](repeating: UInt8(number), count: 1_000 + number)
       #expect(cache.store(SequenceNumber(65_500) + number, bytes.span) == true)
     }
     for number in 0..<200 {
       let found = bytes(of: SequenceNumber(65_500) + number, in: cache)
-      #expect(found == (number < 72 ? nil : [UInt8](repeating: UInt8(number), count: number + 1)))
+      #expect(found == (number < 72 ? nil : [UInt8](repeating: UInt8(number), count: 1_000 + number)))
     }
     #expect(bytes(of: SequenceNumber(5_000), in: cache) == nil)
     #expect(cache.store(SequenceNumber(65_500) + 199, [UInt8](repeating: 0, count: 1_501).span) == false)
     #expect(bytes(of: SequenceNumber(65_500) + 199, in: cache) == nil)
     #expect(cache.store(SequenceNumber(1), [UInt8]().span) == false)
+  }
+
+  @Test("Within its limit of bytes the cache keeps the newest packets whole; it grows no further")
+  func byteLimit() {
+    var cache = RetransmissionCache(capacity: 64, byteLimit: 8_000)
+    var sizes: [Int] = []
+    for number in 0..<1_000 {
+      // Long ones, then short ones, then long ones again.
+      let size = number / 200 % 2 == 0 ? 1_200 + number % 90 : 60 + number % 30
+      sizes.append(size)
+      let bytes = [UInt8](repeating: UInt8(truncatingIfNeeded: number), count: size)
+      cache.store(SequenceNumber(65_000) + number, bytes.span)
+      var kept = 0
+      for back in 0..<80 where number >= back {
+        guard let found = self.bytes(of: SequenceNumber(65_000) + (number - back), in: cache) else { break }
+        let value = UInt8(truncatingIfNeeded: number - back)
+        #expect(found == [UInt8](repeating: value, count: sizes[number - back]))
+        kept += 1
+      }
+      #expect(kept >= min(number + 1, 4) && kept <= 64)
+      for back in kept..<80 where number >= back {
+        // Nothing comes back that was overwritten.
+        let found = self.bytes(of: SequenceNumber(65_000) + (number - back), in: cache)
+        #expect(found == nil)
+      }
+    }
+    #expect(bytes(of: SequenceNumber(65_000) + 999, in: cache)?.count == sizes[999])
   }
 
   @Test("A stored packet is copied to the start of a buffer that has room for it")

@@ -13,9 +13,12 @@ struct AllocationTests {
     carol.offersRTX = false
     world.join(carol)
     try #require(world.connect(carol))
-    try ForwardingTests.send(30, from: alice, track: 1, in: world)
-    world.send([try alice.media(0, payload: [1, 2, 3])], from: alice)
-    world.run(for: .milliseconds(20))
+    // Until what is kept for repairs grows no more.
+    for number in 0..<340 {
+      world.send(try alice.videoFrame(1, isKeyFrame: number == 0), from: alice)
+      world.send([try alice.media(0, payload: [1, 2, 3])], from: alice)
+      world.run(for: .milliseconds(10))
+    }
     #expect(bob.packets(payloadType: 96).count == carol.packets(payloadType: 96).count)
 
     var datagrams: [[UInt8]] = []

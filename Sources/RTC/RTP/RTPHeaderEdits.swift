@@ -26,6 +26,22 @@ extension MutableSpan where Element == UInt8 {
   @inlinable @_lifetime(self: copy self)
   public mutating func setRTP(ssrc: SSRC) { store(uint32: ssrc.rawValue, at: 8) }
 
+  /// Pads the packet in the clear that takes the first `byteCount` bytes (RFC 3550 §5.1): it must have none yet.
+  ///
+  /// - Parameter padding: bytes, 1 to 255.
+  /// - Returns: the new length.
+  /// - Throws: `truncated` when there is no room.
+  @inlinable @_lifetime(self: copy self)
+  public mutating func padRTP(_ byteCount: Int, by padding: Int) throws(WireError) -> Int {
+    let total = byteCount + padding
+    guard total <= count else { throw .truncated(needed: total, have: count) }
+    guard (1...255).contains(padding) else { throw .invalid(field: "padding", value: UInt64(padding)) }
+    for index in byteCount..<total - 1 { self[index] = 0 }
+    self[total - 1] = UInt8(truncatingIfNeeded: padding)
+    self[0] |= 0x20
+    return total
+  }
+
   /// Copies `source` to `offset` in one move; traps when it does not fit.
   @inlinable @_lifetime(self: copy self)
   public mutating func copyBytes(from source: Span<UInt8>, at offset: Int) {

@@ -1,18 +1,22 @@
 import PalbeUnits
 import PalbeWire
 
-/// The packets sent last, by sequence number, to answer a NACK with the same bytes again.
+/// The packets stored last, by sequence number, to answer a NACK from.
 ///
-/// A ring of fixed slots: all memory is reserved at the start, storing copies into it, and a slot is overwritten by
-/// the packet that comes one capacity later. Pages are touched only once they are used.
+/// The bytes lie one behind the other in a ring: storing copies them to its head, over the oldest ones. The ring begins
+/// small and grows until `capacity` packets fit, or to its limit; from then on storing allocates nothing.
 public struct RetransmissionCache: ~Copyable {
-  /// Bytes a slot holds.
-  public static let slotByteCount = 1_500
+  /// Bytes of a packet at most.
+  public static let packetByteLimit = 1_500
 
   @usableFromInline struct Slot: BitwiseCopyable {
     /// Zero where nothing is stored.
     @usableFromInline var byteCount: UInt16 = 0
     @usableFromInline var sequenceNumber: UInt16 = 0
+    /// Where the packet lies.
+    @usableFromInline var offset: UInt32 = 0
+    /// Bytes stored before it, ever: what lies further back than the ring is long was overwritten.
+    @usableFromInline var position: UInt64 = 0
     @usableFromInline var lastSent: Int64 = .min
 
     @inlinable init() {}
@@ -21,45 +25,88 @@ public struct RetransmissionCache: ~Copyable {
   @usableFromInline var bytes: [UInt8]
   @usableFromInline var slots: [Slot]
   @usableFromInline let mask: Int
+  private let byteLimit: Int
+  /// Where the next packet goes.
+  private var head = 0
+  /// Bytes stored ever, those left free at the ring's end included.
+  @usableFromInline var end: UInt64 = 0
+  /// Nothing before this is there any more, however long the ring is.
+  @usableFromInline var floor: UInt64 = 0
+  /// Packets since the head was at the ring's beginning.
+  private var lapCount = 0
 
   /// Room for the last `capacity` packets, rounded up to a power of two of at most 32,768.
-  public init(capacity: Int) {
+  ///
+  /// - Parameter byteLimit: bytes of the ring at most; fewer packets fit when they are too long for it.
+  public init(capacity: Int, byteLimit: Int = .max) {
     var size = 1
     while size < min(capacity, 32_768) { size *= 2 }
     mask = size - 1
     slots = [Slot](repeating: Slot(), count: size)
-    // Left uninitialised: bytes are plain values, and none is read before `store` wrote it.
-    unsafe bytes = [UInt8](unsafeUninitializedCapacity: size * Self.slotByteCount) { _, count in
-      count = size * Self.slotByteCount
-    }
+    self.byteLimit = max(Self.packetByteLimit, min(byteLimit, size * Self.packetByteLimit))
+    bytes = unsafe Self.uninitialized(min(self.byteLimit, max(Self.packetByteLimit, 16 * size)))
+  }
+
+  /// Left uninitialised: bytes are plain values, and none is read before `store` wrote it.
+  @unsafe private static func uninitialized(_ size: Int) -> [UInt8] {
+    unsafe [UInt8](unsafeUninitializedCapacity: size) { _, count in count = size }
   }
 
   /// How many packets fit.
   public var capacity: Int { mask + 1 }
 
   /// Keeps a copy of a packet. Returns false, and forgets what the slot held, when it is empty or too long.
-  @inlinable @discardableResult
+  @discardableResult
   public mutating func store(_ sequenceNumber: SequenceNumber, _ packet: Span<UInt8>) -> Bool {
     let index = Int(sequenceNumber.rawValue) & mask
-    guard packet.count > 0, packet.count <= Self.slotByteCount else {
+    guard packet.count > 0, packet.count <= Self.packetByteLimit else {
       slots[index] = Slot()
       return false
     }
+    if head + packet.count > bytes.count { wrap(for: packet.count) }
+    let start = head
     var all = bytes.mutableSpan
-    all.copyBytes(from: packet, at: index * Self.slotByteCount)
+    all.copyBytes(from: packet, at: start)
     slots[index].byteCount = UInt16(truncatingIfNeeded: packet.count)
     slots[index].sequenceNumber = sequenceNumber.rawValue
+    slots[index].offset = UInt32(truncatingIfNeeded: start)
+    slots[index].position = end
     slots[index].lastSent = .min
+    head += packet.count
+    end += UInt64(packet.count)
+    lapCount += 1
     return true
+  }
+
+  /// The ring's end is reached: it grows, or the head goes back to its beginning.
+  private mutating func wrap(for byteCount: Int) {
+    let size = bytes.count
+    if lapCount <= mask, size < byteLimit {
+      // Whatever lies further back was overwritten, and must not come back with the longer ring.
+      floor = max(floor, end > UInt64(size) ? end - UInt64(size) : 0)
+      let used = head
+      var longer = unsafe Self.uninitialized(min(byteLimit, max(2 * size, head + byteCount)))
+      var target = longer.mutableSpan
+      target.copyBytes(from: bytes.span.extracting(0..<used), at: 0)
+      bytes = longer
+      if head + byteCount <= bytes.count { return }
+    }
+    end += UInt64(bytes.count - head)
+    head = 0
+    lapCount = 0
+  }
+
+  @inlinable func holds(_ slot: Slot, _ sequenceNumber: SequenceNumber) -> Bool {
+    slot.byteCount > 0 && slot.sequenceNumber == sequenceNumber.rawValue && slot.position >= floor
+      && end - slot.position <= UInt64(bytes.count)
   }
 
   /// The packet stored under that number, nil when there is none any more.
   @inlinable @_lifetime(borrow self)
   public func lookup(_ sequenceNumber: SequenceNumber) -> Span<UInt8>? {
-    let index = Int(sequenceNumber.rawValue) & mask
-    let slot = slots[index]
-    guard slot.byteCount > 0, slot.sequenceNumber == sequenceNumber.rawValue else { return nil }
-    let start = index * Self.slotByteCount
+    let slot = slots[Int(sequenceNumber.rawValue) & mask]
+    guard holds(slot, sequenceNumber) else { return nil }
+    let start = Int(slot.offset)
     return bytes.span.extracting(start..<start + Int(slot.byteCount))
   }
 
@@ -79,7 +126,7 @@ public struct RetransmissionCache: ~Copyable {
   ) -> Bool {
     let index = Int(sequenceNumber.rawValue) & mask
     let slot = slots[index]
-    guard slot.byteCount > 0, slot.sequenceNumber == sequenceNumber.rawValue else { return false }
+    guard holds(slot, sequenceNumber) else { return false }
     guard now - Instant(nanoseconds: slot.lastSent) >= minimumInterval else { return false }
     slots[index].lastSent = now.nanoseconds
     return true

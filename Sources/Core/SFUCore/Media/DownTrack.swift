@@ -14,9 +14,10 @@ import PalbeWire
 ///
 /// ## Repairs
 ///
-/// Where RTX was negotiated the cache holds packets in the clear and a repair is a new packet of `repairSSRC`. Where not,
-/// it holds the protected bytes and a repair is the same bytes again: nothing different is ever protected under one
-/// (SSRC, roll-over count, sequence number). The two kinds never mix: another kind of repair begins with an empty cache.
+/// Where RTX was negotiated, `sent` tells which packet of which source a number stands for; a repair is rewritten again from
+/// the source's history and goes out as a new packet of `repairSSRC`. Where not, `protected` holds the protected bytes and a
+/// repair is the same bytes again: nothing different is ever protected under one (SSRC, roll-over count, sequence number).
+/// The two kinds never mix: another kind of repair begins with nothing to repair.
 final class DownTrack {
   /// Where the subscriber receives it, and how.
   struct Placement: Equatable {
@@ -53,11 +54,10 @@ final class DownTrack {
   /// The layer to be on; nil takes the first key frame of any.
   private var targetSSRC: SSRC?
   private var rewriter: StreamRewriter
-  private var cache = RetransmissionCache(capacity: 1)
+  private var sent = SentPackets(capacity: 1)
+  private var protected = RetransmissionCache(capacity: 1)
   private var repairSequence: SequenceNumber
-  /// The last packet that `cache` holds in the clear.
-  private var highestStored: SequenceNumber?
-  /// Which of the packets before that a probe repeats next.
+  /// Which of the last packets a probe repeats next.
   private var repeated = 0
   private static let repeatedPackets = 32
 
@@ -93,8 +93,11 @@ final class DownTrack {
       placement?.answersNACKs == new.answersNACKs
       && (placement?.repairPayloadType == nil) == (new.repairPayloadType == nil)
     if placement == nil || !isSameKind {
-      let capacity = track.kind == .video ? 512 : 128
-      cache = RetransmissionCache(capacity: new.answersNACKs ? capacity : 1)
+      let capacity = !new.answersNACKs ? 1 : track.kind == .video ? 512 : 128
+      let usesRTX = new.repairPayloadType != nil
+      sent = SentPackets(capacity: usesRTX ? capacity : 1)
+      protected = RetransmissionCache(
+        capacity: usesRTX ? 1 : capacity, byteLimit: track.kind == .video ? 64 << 10 : 16 << 10)
     }
     placement = new
     if new.ids.transportSequenceNumber != 0 || new.ids.absoluteSendTime != 0 {
@@ -163,27 +166,50 @@ final class DownTrack {
     }
   }
 
-  /// Writes this subscriber's copy of the packet, protected. Nil when it does not get one. No allocation.
+  /// Writes this subscriber's copy of the packet, protected. Nil when it does not get one, or not yet. No allocation.
   @_lifetime(buffer: copy buffer)
   func forward(
     _ packet: borrowing MediaPacket, into buffer: inout MutableSpan<UInt8>, at now: Instant
   ) -> Int? {
     guard isReady, let placement, admit(packet, at: now), let fields = rewriter.fields(of: packet, at: now)
     else { return nil }
+    let isRepairedByRTX = placement.answersNACKs && placement.repairPayloadType != nil
+    if isRepairedByRTX {
+      sent.note(packet, sentAs: fields)
+      if track.kind == .video, subscriber.link.mustWait(byteCount: packet.count, at: now) {
+        hold(packet, fields, at: now)
+        return nil
+      }
+    }
+    guard
+      let layout = write(packet, as: fields, in: placement, padding: packet.padding, into: &buffer, at: now),
+      let count = protect(&buffer, count: layout.byteCount, track.kind == .audio ? .audio : .video, at: now)
+    else { return nil }
+    if placement.answersNACKs, !isRepairedByRTX {
+      protected.store(fields.sequenceNumber, buffer.span.extracting(0..<count))
+    }
+    statistics.sent(
+      timestamp: fields.timestamp,
+      payloadByteCount: layout.byteCount - layout.headerByteCount - packet.padding, at: now)
+    return count
+  }
+
+  /// Writes the packet as this subscriber gets it, in the clear.
+  @_lifetime(buffer: copy buffer)
+  private func write(
+    _ packet: borrowing MediaPacket, as fields: StreamRewriter.Fields, in placement: Placement, padding: Int,
+    into buffer: inout MutableSpan<UInt8>, at now: Instant
+  ) -> RTPPacketLayout? {
     var header = packet.header
     header.payloadType = placement.payloadType
     header.ssrc = ssrc
     header.sequenceNumber = fields.sequenceNumber
     header.timestamp = fields.timestamp
-    var values = RTPExtensionValues()
+    var values = linkValues(placement.ids, at: now)
     values.audioLevel = packet.extensions.audioLevel
     values.videoOrientation = packet.extensions.videoOrientation
-    let link = subscriber.link
-    values.transportSequenceNumber = link.nextNumber
-    if placement.ids.absoluteSendTime != 0 { values.absoluteSendTime = AbsoluteSendTime(now) }
-    let layout: RTPPacketLayout
     do throws(WireError) {
-      layout = try RTPPacketWriter.rewriteHeader(
+      var layout = try RTPPacketWriter.rewriteHeader(
         of: packet.span, parsed: packet.header, as: header, extensions: values, ids: placement.ids,
         into: &buffer)
       if let descriptor = packet.descriptor {
@@ -191,96 +217,100 @@ final class DownTrack {
           in: &buffer, at: layout.headerByteCount, pictureID: fields.pictureID,
           tl0PictureIndex: fields.tl0PictureIndex)
       }
+      if padding > 0 { layout.byteCount = try buffer.padRTP(layout.byteCount, by: padding) }
+      return layout
     } catch { return nil }
-    if placement.answersNACKs, placement.repairPayloadType != nil {
-      cache.store(fields.sequenceNumber, buffer.span.extracting(0..<layout.byteCount))
-      highestStored = fields.sequenceNumber
-      if track.kind == .video, link.mustWait(byteCount: layout.byteCount, at: now) {
-        link.hold(
-          PacedPacket(
-            track: self, sequence: fields.sequenceNumber, timestamp: fields.timestamp,
-            byteCount: layout.byteCount, since: now), at: now)
-        return nil
-      }
-    }
-    guard let count = subscriber.downTransport.protectRTP(&buffer, count: layout.byteCount) else {
-      return nil
-    }
-    link.sent(track.kind == .audio ? .audio : .video, byteCount: count, at: now)
-    if placement.answersNACKs, placement.repairPayloadType == nil {
-      cache.store(fields.sequenceNumber, buffer.span.extracting(0..<count))
-    }
-    statistics.sent(
-      timestamp: fields.timestamp, payloadByteCount: layout.byteCount - layout.headerByteCount, at: now)
+  }
+
+  /// What tells the client how its link fares: the number of the packet that leaves next, or its time.
+  private func linkValues(_ ids: RTPExtensionIDs, at now: Instant) -> RTPExtensionValues {
+    var values = RTPExtensionValues()
+    if ids.transportSequenceNumber != 0 { values.transportSequenceNumber = subscriber.link.nextNumber }
+    if ids.absoluteSendTime != 0 { values.absoluteSendTime = AbsoluteSendTime(now) }
+    return values
+  }
+
+  @_lifetime(buffer: copy buffer)
+  private func protect(
+    _ buffer: inout MutableSpan<UInt8>, count: Int, _ kind: Pacer.Kind, at now: Instant
+  ) -> Int? {
+    guard let count = subscriber.downTransport.protectRTP(&buffer, count: count) else { return nil }
+    subscriber.link.sent(kind, byteCount: count, at: now)
     return count
   }
 
-  /// Writes a repair. Nil when the packet is not there any more, or was repaired a moment ago.
+  // MARK: Repairs
+
+  /// Writes a repair. Nil when the packet is not there any more, was repaired a moment ago, or would show nothing.
+  ///
+  /// - Parameter scratch: where the packet that is repeated is put together again.
   @_lifetime(buffer: copy buffer)
   func repair(
-    _ sequence: SequenceNumber, into buffer: inout MutableSpan<UInt8>, at now: Instant
+    _ sequence: SequenceNumber, using scratch: inout MediaPacket, into buffer: inout MutableSpan<UInt8>,
+    at now: Instant
   ) -> Int? {
-    guard isReady, let placement, placement.answersNACKs else { return nil }
+    guard isReady, let placement, placement.answersNACKs, rewriter.isOfPresentSource(sequence) else {
+      return nil
+    }
     // A receiver that asks again before a repair can have arrived must not make us amplify.
     let interval = max(.milliseconds(10), min(statistics.roundTrip ?? .zero, .milliseconds(200)))
-    // What came before the last beginning shows nothing any more.
-    guard rewriter.isOfPresentSource(sequence), let stored = cache.lookup(sequence)?.count,
-      subscriber.link.takesRepair(byteCount: stored, at: now),
-      cache.claimRepair(sequence, at: now, minimumInterval: interval)
+    guard placement.repairPayloadType != nil else {
+      guard protected.claimRepair(sequence, at: now, minimumInterval: interval) else { return nil }
+      return protected.copy(sequence, into: &buffer)
+    }
+    guard subscriber.link.takesRepair(at: now), let entry = sent.claim(sequence, at: now, interval: interval)
     else { return nil }
-    guard let payloadType = placement.repairPayloadType else { return cache.copy(sequence, into: &buffer) }
-    return sendAgain(sequence, payloadType, .video, into: &buffer, at: now)
+    let count = sendAgain(entry, .video, using: &scratch, into: &buffer, at: now)
+    if let count { subscriber.link.repaired(byteCount: count) }
+    return count
   }
 
-  /// Writes a stored packet as a retransmission.
+  /// Puts a packet together again that was sent or waits.
+  private func restore(_ entry: SentPackets.Entry, into scratch: inout MediaPacket) -> Bool {
+    guard let source = track.streams.first(where: { $0.ssrc == entry.source }) else { return false }
+    return source.restore(entry, into: &scratch)
+  }
+
+  /// Writes a retransmission.
   @_lifetime(buffer: copy buffer)
   private func sendAgain(
-    _ sequence: SequenceNumber, _ payloadType: PayloadType, _ kind: Pacer.Kind,
+    _ entry: SentPackets.Entry, _ kind: Pacer.Kind, using scratch: inout MediaPacket,
     into buffer: inout MutableSpan<UInt8>, at now: Instant
   ) -> Int? {
-    guard let count = cache.copy(sequence, into: &buffer) else { return nil }
+    guard let placement, let payloadType = placement.repairPayloadType, restore(entry, into: &scratch),
+      let layout = write(scratch, as: entry.fields, in: placement, padding: 0, into: &buffer, at: now)
+    else { return nil }
     do throws(WireError) {
       let wrapped = try RTX.wrap(
-        &buffer, count: count, payloadType: payloadType, ssrc: repairSSRC, sequenceNumber: repairSequence)
+        &buffer, count: layout.byteCount, payloadType: payloadType, ssrc: repairSSRC,
+        sequenceNumber: repairSequence)
       repairSequence = repairSequence + 1
       return protect(&buffer, count: wrapped, kind, at: now)
     } catch { return nil }
   }
 
-  /// Gives a packet in the clear the number under which its arrival is reported, and protects it.
-  @_lifetime(buffer: copy buffer)
-  private func protect(
-    _ buffer: inout MutableSpan<UInt8>, count: Int, _ kind: Pacer.Kind, at now: Instant
-  ) -> Int? {
-    let link = subscriber.link
-    let id = placement?.ids.transportSequenceNumber ?? 0
-    if let offset = Self.offset(ofExtension: id, in: buffer.span.extracting(0..<count)) {
-      buffer.store(uint16: link.nextNumber, at: offset)
-    }
-    guard let protected = subscriber.downTransport.protectRTP(&buffer, count: count) else { return nil }
-    link.sent(kind, byteCount: protected, at: now)
-    return protected
-  }
-
-  /// Where a transport-wide number is to be written; nil where the packet has none.
-  private static func offset(ofExtension id: UInt8, in packet: Span<UInt8>) -> Int? {
-    guard id != 0 else { return nil }
-    do throws(WireError) {
-      let range = try RTPHeader.parseProtected(packet).extensionRange(id: id, in: packet)
-      return range?.count == 2 ? range?.lowerBound : nil
-    } catch { return nil }
-  }
-
   // MARK: Packets that wait for the link
+
+  private func hold(_ packet: borrowing MediaPacket, _ fields: StreamRewriter.Fields, at now: Instant) {
+    subscriber.link.hold(
+      PacedPacket(
+        track: self, sequence: fields.sequenceNumber, timestamp: fields.timestamp, byteCount: packet.count,
+        since: now), at: now)
+  }
 
   /// Writes a packet whose turn has come.
   @_lifetime(buffer: copy buffer)
-  func sendHeld(_ sequence: SequenceNumber, into buffer: inout MutableSpan<UInt8>, at now: Instant) -> Int? {
-    guard isWanted, let count = cache.copy(sequence, into: &buffer) else { return nil }
-    let timestamp = RTPTimestamp(buffer.span.uint32(at: 4))
-    guard let protected = protect(&buffer, count: count, .video, at: now) else { return nil }
-    statistics.sent(timestamp: timestamp, payloadByteCount: count - RTPHeader.fixedByteCount, at: now)
-    return protected
+  func sendHeld(
+    _ sequence: SequenceNumber, using scratch: inout MediaPacket, into buffer: inout MutableSpan<UInt8>,
+    at now: Instant
+  ) -> Int? {
+    guard isWanted, let placement, let entry = sent.entry(sequence), restore(entry, into: &scratch),
+      let layout = write(scratch, as: entry.fields, in: placement, padding: 0, into: &buffer, at: now),
+      let count = protect(&buffer, count: layout.byteCount, .video, at: now)
+    else { return nil }
+    statistics.sent(
+      timestamp: entry.timestamp, payloadByteCount: layout.byteCount - layout.headerByteCount, at: now)
+    return count
   }
 
   /// What waited was dropped: only a new key frame helps.
@@ -299,36 +329,26 @@ final class DownTrack {
 
   /// Writes a packet that tells nothing new: one of the last ones again, else padding alone. Nil without a repair stream.
   @_lifetime(buffer: copy buffer)
-  func pad(_ byteCount: Int, into buffer: inout MutableSpan<UInt8>, at now: Instant) -> Int? {
-    guard isWanted, let placement, let payloadType = placement.repairPayloadType else { return nil }
-    if let highestStored {
-      for _ in 0..<Self.repeatedPackets {
-        let sequence = highestStored + -repeated
-        repeated = (repeated + 1) % Self.repeatedPackets
-        // A small packet would measure its headers.
-        guard let stored = cache.lookup(sequence)?.count, stored * 2 > byteCount || stored > 500 else {
-          continue
-        }
-        return sendAgain(sequence, payloadType, .padding, into: &buffer, at: now)
-      }
-    }
-    return sendPadding(payloadType, placement.ids, into: &buffer, at: now)
-  }
-
-  @_lifetime(buffer: copy buffer)
-  private func sendPadding(
-    _ payloadType: PayloadType, _ ids: RTPExtensionIDs, into buffer: inout MutableSpan<UInt8>,
-    at now: Instant
+  func pad(
+    _ byteCount: Int, using scratch: inout MediaPacket, into buffer: inout MutableSpan<UInt8>, at now: Instant
   ) -> Int? {
+    guard isWanted, let placement, let payloadType = placement.repairPayloadType else { return nil }
+    for _ in 0..<Self.repeatedPackets {
+      guard let sequence = rewriter.lastNumber else { break }
+      let entry = sent.entry(sequence + -repeated)
+      repeated = (repeated + 1) % Self.repeatedPackets
+      // A small packet would measure its headers.
+      guard let entry, restore(entry, into: &scratch), scratch.count > 500 || 2 * scratch.count > byteCount
+      else { continue }
+      return sendAgain(entry, .padding, using: &scratch, into: &buffer, at: now)
+    }
     let header = RTPHeader(
       payloadType: payloadType, sequenceNumber: repairSequence, timestamp: rewriter.lastTimestamp,
       ssrc: repairSSRC)
     repairSequence = repairSequence + 1
-    var values = RTPExtensionValues()
-    values.transportSequenceNumber = 0
-    if ids.absoluteSendTime != 0 { values.absoluteSendTime = AbsoluteSendTime(now) }
     do throws(WireError) {
-      let count = try RTPPacketWriter.writePadding(header, extensions: values, ids: ids, into: &buffer)
+      let count = try RTPPacketWriter.writePadding(
+        header, extensions: linkValues(placement.ids, at: now), ids: placement.ids, into: &buffer)
       return protect(&buffer, count: count, .padding, at: now)
     } catch { return nil }
   }

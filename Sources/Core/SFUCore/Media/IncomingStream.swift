@@ -24,6 +24,10 @@ final class IncomingStream {
   var meter = LayerMeter()
   private var unwrapper = SequenceUnwrapper()
   private var nacks: NackTracker?
+  /// What was forwarded last, in the clear: once for all subscribers.
+  private var history = RetransmissionCache(capacity: 1)
+  /// The newest packet's number in `history`, its lower half; nil while that is empty.
+  private var newest: UInt32?
 
   init(
     ssrc: SSRC, role: Role, track: PublishedTrack, rid: ShortText?, rank: Int, sendsNACKs: Bool,
@@ -53,6 +57,29 @@ final class IncomingStream {
     return sequence
   }
 
+  /// Keeps a packet that is forwarded, for the repairs of all who receive it.
+  func remember(_ packet: borrowing MediaPacket) {
+    if newest == nil {
+      history =
+        track.kind == .video
+        ? RetransmissionCache(capacity: 512, byteLimit: 384 << 10)
+        : RetransmissionCache(capacity: 128, byteLimit: 64 << 10)
+    }
+    history.store(packet.header.sequenceNumber, packet.span)
+    let number = UInt32(truncatingIfNeeded: packet.sequence.rawValue)
+    if Int32(bitPattern: number &- (newest ?? number &- 1)) > 0 { newest = number }
+  }
+
+  /// Brings back a packet that was sent to a subscriber; false when it is not there any more.
+  func restore(_ sent: SentPackets.Entry, into packet: inout MediaPacket) -> Bool {
+    // Further back, the 16 bits that the history knows it by may stand for another.
+    guard let newest, newest &- sent.sequence < 1 << 15,
+      packet.load(SequenceNumber(UInt16(truncatingIfNeeded: sent.sequence)), from: history)
+    else { return false }
+    return packet.parse(track.publisher.uplink.ids) && sent.isOf(packet)
+      && (track.kind == .audio || packet.parseVideo())
+  }
+
   /// Packets to ask the publisher for.
   func pollNACKs(at now: Instant, roundTrip: TimeDelta) -> [SequenceNumber] {
     nacks?.poll(at: now, roundTrip: roundTrip) ?? []
@@ -74,6 +101,8 @@ final class IncomingStream {
   func ended() {
     if nacks != nil { nacks = NackTracker() }
     unwrapper = SequenceUnwrapper()
+    history = RetransmissionCache(capacity: 1)
+    newest = nil
     keyFrames.rest()
   }
 

@@ -100,16 +100,16 @@ final class LinkControl {
 
   /// True when a repair may go now. Repairs get half of the link at most: after a link has become slow there is more to
   /// repair than it carries, and nothing else would arrive any more. Who asked in vain asks again.
-  func takesRepair(byteCount: Int, at now: Instant) -> Bool {
+  func takesRepair(at now: Instant) -> Bool {
     guard isReported else { return true }
-    let limit = max(6_000, Double(estimator.estimate.bitsPerSecond) / 2 / 8 / 4)
-    let gained = Double(estimator.estimate.bitsPerSecond) / 2 / 8 * min((now - repairsAt).inSeconds, 10)
-    repairRoom = min(limit, repairRoom + gained)
+    let share = Double(estimator.estimate.bitsPerSecond) / 2 / 8
+    repairRoom = min(max(6_000, share / 4), repairRoom + share * min((now - repairsAt).inSeconds, 10))
     repairsAt = now
-    guard repairRoom >= Double(byteCount) else { return false }
-    repairRoom -= Double(byteCount)
-    return true
+    return repairRoom > 0
   }
+
+  /// A repair left.
+  func repaired(byteCount: Int) { if isReported { repairRoom -= Double(byteCount) } }
 
   private func schedule(at now: Instant) {
     nextSendAt = min(nextSendAt, now)
@@ -129,7 +129,9 @@ final class LinkControl {
 
   /// Writes the next packet that waited, else what a probe wants. Nil: nothing may leave before `nextSendAt`.
   @_lifetime(buffer: copy buffer)
-  func poll(into buffer: inout MutableSpan<UInt8>, at now: Instant) -> Int? {
+  func poll(
+    using scratch: inout MediaPacket, into buffer: inout MutableSpan<UInt8>, at now: Instant
+  ) -> Int? {
     guard !isClosed else { return nil }
     nextSendAt = .distantFuture
     while let packet = queue.first {
@@ -146,16 +148,19 @@ final class LinkControl {
         if queue.first?.sequence == packet.sequence { queue.removeFirst() }
       case .now:
         queue.removeFirst()
-        guard let count = packet.track.sendHeld(packet.sequence, into: &buffer, at: now) else { continue }
+        guard let count = packet.track.sendHeld(packet.sequence, using: &scratch, into: &buffer, at: now)
+        else { continue }
         nextSendAt = now
         return count
       }
     }
-    return pollProbe(into: &buffer, at: now)
+    return pollProbe(using: &scratch, into: &buffer, at: now)
   }
 
   @_lifetime(buffer: copy buffer)
-  private func pollProbe(into buffer: inout MutableSpan<UInt8>, at now: Instant) -> Int? {
+  private func pollProbe(
+    using scratch: inout MediaPacket, into buffer: inout MutableSpan<UInt8>, at now: Instant
+  ) -> Int? {
     guard isProbing else { return nil }
     guard estimator.probe != nil else {
       endProbe(at: now)
@@ -166,7 +171,7 @@ final class LinkControl {
       nextSendAt = max(estimator.nextProbePadding ?? now + Self.retry, now + .microseconds(1))
       return nil
     }
-    guard let count = participant.downlink.pad(wanted, into: &buffer, at: now) else {
+    guard let count = participant.downlink.pad(wanted, using: &scratch, into: &buffer, at: now) else {
       nextSendAt = now + Self.retry
       return nil
     }

@@ -2,7 +2,7 @@ import PalbeRTP
 import PalbeUnits
 import PalbeWire
 
-/// The RTP packet in hand, in the clear as SRTP left it, with what is known about it.
+/// An RTP packet in hand, in the clear as SRTP left it, with what is known about it.
 ///
 /// Of a video payload nothing is read but the VP8 descriptor and the first byte behind it: the rest may be encrypted
 /// end to end.
@@ -20,6 +20,8 @@ struct MediaPacket: ~Copyable {
   private(set) var sequence = ExtendedSequenceNumber(0)
   private(set) var descriptor: VP8PayloadDescriptor?
   private(set) var startsKeyFrame = false
+  /// Bytes of padding that make it as long as the longest packet of its frame, see `MediaBatch`.
+  var padding = 0
 
   var span: Span<UInt8> {
     @_lifetime(borrow self) get { bytes.span.extracting(0..<count) }
@@ -37,6 +39,7 @@ struct MediaPacket: ~Copyable {
   mutating func clear() {
     count = 0
     stream = nil
+    padding = 0
   }
 
   /// Takes a copy of a packet.
@@ -46,6 +49,13 @@ struct MediaPacket: ~Copyable {
     var target = bytes.mutableSpan
     target.copyBytes(from: packet, at: 0)
     count = packet.count
+  }
+
+  /// Takes a copy of a packet that was kept; false when it is not there any more.
+  mutating func load(_ number: SequenceNumber, from history: borrowing RetransmissionCache) -> Bool {
+    guard let kept = history.lookup(number) else { return false }
+    load(kept)
+    return true
   }
 
   /// Reads the header and the extensions; false for a malformed packet.
@@ -83,6 +93,11 @@ struct MediaPacket: ~Copyable {
       startsKeyFrame = parsed.isKeyFrame(in: bytes.span.extracting(range))
       return true
     } catch { return false }
+  }
+
+  /// Both are of one frame of one source.
+  func isOfFrame(_ other: borrowing MediaPacket) -> Bool {
+    header.timestamp == other.header.timestamp && header.ssrc == other.header.ssrc
   }
 
   /// From now on the packet is to be forwarded.

@@ -74,6 +74,9 @@ struct StreamRewriter {
     mapping = started
   }
 
+  /// The highest number given out.
+  var lastNumber: SequenceNumber? { highestOut.map { SequenceNumber(UInt16(truncatingIfNeeded: $0)) } }
+
   /// Numbers from `first` on were given to packets that are not sent after all: the next start takes them.
   mutating func takeBack(from first: SequenceNumber) {
     guard let highest = highestOut else { return }

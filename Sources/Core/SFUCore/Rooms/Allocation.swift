@@ -124,9 +124,11 @@ extension Downlink {
 
   /// Writes a packet for a probe, of a video that can be repeated.
   @_lifetime(buffer: copy buffer)
-  func pad(_ byteCount: Int, into buffer: inout MutableSpan<UInt8>, at now: Instant) -> Int? {
+  func pad(
+    _ byteCount: Int, using scratch: inout MediaPacket, into buffer: inout MutableSpan<UInt8>, at now: Instant
+  ) -> Int? {
     for downTrack in downTracks where downTrack.track.kind == .video {
-      if let count = downTrack.pad(byteCount, into: &buffer, at: now) { return count }
+      if let count = downTrack.pad(byteCount, using: &scratch, into: &buffer, at: now) { return count }
     }
     return nil
   }

@@ -13,7 +13,7 @@ import PalbeWire
 ///     worker.receive(&datagram, count: count, from: remote, at: now)  // media in
 ///     worker.handleTimeout(at: now)                                   // when `nextDeadline` has come
 ///
-///     // after each of them:
+///     // after each of them, or after several datagrams while `hasRoom`:
 ///     while let transmit = worker.pollTransmit(into: &buffer, at: now) { socket.send(…) }
 ///     while let event = worker.pollEvent() { … }
 ///
@@ -25,15 +25,16 @@ import PalbeWire
 ///
 /// ## Implementation
 ///
-/// A received media packet stays in `packet` and is written once per subscriber by `pollTransmit`, into the buffer that the
-/// caller lends, with no allocation. Each call may be made from another thread than the one before, but no two at once.
+/// Received media packets stay in `media` and are written once per subscriber by `pollTransmit`, into the buffer that the
+/// caller lends, with no allocation. Several datagrams may be received before the first poll: what they carry is then written
+/// subscriber by subscriber. Each call may be made from another thread than the one before, but no two at once.
 @safe public struct SFUWorker: ~Copyable, @unchecked Sendable {
   private let context: WorkerContext
   private let directory = Directory()
   private let signals: SignalPlane
-  private var packet = MediaPacket()
-  /// The next subscriber that gets `packet`.
-  private var nextDownTrack = 0
+  private var media = MediaBatch()
+  /// For repairs.
+  private var repaired = MediaPacket()
 
   /// A worker without rooms.
   ///
@@ -53,7 +54,7 @@ import PalbeWire
 
   /// Takes what the shell has to tell.
   public mutating func handle(_ input: SFUInput, at now: Instant) {
-    stopForwarding()
+    media.removeAll()
     context.now = now
     switch input {
     case .join(let connection, let details): signals.join(details, on: connection, at: now)
@@ -65,14 +66,18 @@ import PalbeWire
     }
   }
 
-  /// Takes one datagram, which is decrypted where it lies. What was not polled of the one before is dropped.
+  /// False when as many packets wait to be forwarded as can.
+  public var hasRoom: Bool { !media.isFull }
+
+  /// Takes one datagram, which is decrypted where it lies. Media that waits is dropped when its polling has begun and was not
+  /// brought to its end, or when there is no room.
   @_lifetime(datagram: copy datagram)
   public mutating func receive(
     _ datagram: inout MutableSpan<UInt8>, count: Int, from remote: SocketAddress, at now: Instant
   ) {
-    stopForwarding()
+    if media.isStarted || media.isFull { media.removeAll() }
     context.now = now
-    packet.clear()
+    media.beginDatagram()
     guard count > 0, count <= min(datagram.count, MediaPacket.limit) else { return }
     switch PacketKind(datagram.span.extracting(0..<count)) {
     case .stun: receiveCheck(datagram.span.extracting(0..<count), from: remote, at: now)
@@ -83,8 +88,7 @@ import PalbeWire
         // Nobody sends media where it receives, in a session of two connections.
         endpoint.transport === endpoint.participant.transport
       else { return }
-      packet.load(datagram.span.extracting(0..<length))
-      endpoint.participant.receive(&packet, at: now)
+      media.receive(datagram.span.extracting(0..<length), from: endpoint.participant, at: now)
     case .rtcp:
       guard let endpoint = directory.endpoint(at: remote),
         let length = endpoint.transport.unprotectRTCP(&datagram, count: count)
@@ -101,12 +105,12 @@ import PalbeWire
     if let transmit = pollForward(into: &buffer, at: now) { return transmit }
     if let transmit = context.datagrams.pop(into: &buffer) { return transmit }
     while let repair = context.repairs.pop() {
-      guard let count = repair.track.repair(repair.sequence, into: &buffer, at: now),
+      guard let count = repair.track.repair(repair.sequence, using: &repaired, into: &buffer, at: now),
         let destination = repair.track.subscriber.downTransport.remote
       else { continue }
       return Transmit(destination: destination, count: count)
     }
-    return context.pollPaced(into: &buffer, at: now)
+    return context.pollPaced(using: &repaired, into: &buffer, at: now)
   }
 
   /// The next thing to tell the shell.
@@ -120,7 +124,7 @@ import PalbeWire
   /// Does what is due.
   public mutating func handleTimeout(at now: Instant) {
     guard now >= context.nextDeadline else { return }
-    stopForwarding()
+    media.removeAll()
     context.now = now
     context.restartDeadlines(at: now)
     directory.forEachOver(at: now) { signals.end($0, at: now) }
@@ -134,8 +138,7 @@ import PalbeWire
   /// Shows the RTP packet of the last `receive`, as SRTP gave it out: all that the SFU ever sees of it. Nothing happens when
   /// that datagram was no RTP packet, or not a participant's.
   public func withReceivedMedia(_ body: (Span<UInt8>) -> Void) {
-    guard packet.count > 0 else { return }
-    body(packet.span)
+    media.withReceived(body)
   }
 
   /// Everyone on it, for tests.
@@ -143,25 +146,16 @@ import PalbeWire
 
   // MARK: Parts
 
-  private mutating func stopForwarding() {
-    packet.stop()
-    nextDownTrack = 0
-  }
-
   @_lifetime(buffer: copy buffer)
   private mutating func pollForward(
     into buffer: inout MutableSpan<UInt8>, at now: Instant
   ) -> Transmit? {
-    guard let track = packet.stream?.track else { return nil }
-    while nextDownTrack < track.downTracks.count {
-      let downTrack = track.downTracks[nextDownTrack]
-      nextDownTrack += 1
-      guard let count = downTrack.forward(packet, into: &buffer, at: now),
+    while let (index, downTrack) = media.next() {
+      guard let count = downTrack.forward(media[index], into: &buffer, at: now),
         let destination = downTrack.subscriber.downTransport.remote
       else { continue }
       return Transmit(destination: destination, count: count)
     }
-    packet.stop()
     return nil
   }
 

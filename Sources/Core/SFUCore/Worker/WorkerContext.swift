@@ -64,11 +64,13 @@ final class WorkerContext {
 
   /// The next packet of a link whose time has come.
   @_lifetime(buffer: copy buffer)
-  func pollPaced(into buffer: inout MutableSpan<UInt8>, at now: Instant) -> Transmit? {
+  func pollPaced(
+    using scratch: inout MediaPacket, into buffer: inout MutableSpan<UInt8>, at now: Instant
+  ) -> Transmit? {
     guard now >= nextPaceAt else { return nil }
     while paceCursor < pacedLinks.count {
       let link = pacedLinks[paceCursor]
-      if link.nextSendAt <= now, let count = link.poll(into: &buffer, at: now),
+      if link.nextSendAt <= now, let count = link.poll(using: &scratch, into: &buffer, at: now),
         let destination = link.participant.downTransport.remote
       {
         return Transmit(destination: destination, count: count)

@@ -179,8 +179,10 @@ struct MediaWorker: ~Copyable {
         guard incoming.byteCount(index) > 0 else { continue }
         Self.deliver(index, of: &incoming, to: &core, at: now)
         if let audit { core.withReceivedMedia { audit.record($0, at: now) } }
-        takeOutput(at: now)
+        if !core.hasRoom { takeOutput(at: now) }
       }
+      // Of all at once: one subscriber's packets are then neighbours.
+      takeOutput(at: now)
       guard count == incoming.capacity else { return }
       flush(at: now)
     }
