@@ -27,7 +27,7 @@ extension Participant {
     else { return false }
     if let deadline = stream.nackDeadline { wake(at: deadline) }
     // Clients go on with black pictures and silence, and one that an operator muted may go on as it likes.
-    guard !stream.track.isMuted else { return }
+    guard !stream.track.isMuted else { return false }
     if packet.startsKeyFrame { stream.keyFrames.rest() }
     if context.configuration.usesAudioLevels, let level = packet.extensions.audioLevel {
       stream.track.speech.note(level)
