@@ -3,8 +3,9 @@ import PalbeWire
 
 /// The packets stored last, by sequence number, to answer a NACK from.
 ///
-/// The bytes lie one behind the other in a ring: storing copies them to its head, over the oldest ones. The ring begins
-/// small and grows until `capacity` packets fit, or to its limit; from then on storing allocates nothing.
+/// The bytes lie one behind the other in a ring: storing copies them to its head, over the oldest ones. All memory is
+/// reserved at the start, and touched only once it is used; a ring with a limit begins small instead and grows until
+/// `capacity` packets fit, or to its limit, and from then on allocates nothing.
 public struct RetransmissionCache: ~Copyable {
   /// Bytes of a packet at most.
   public static let packetByteLimit = 1_500
@@ -38,13 +39,15 @@ public struct RetransmissionCache: ~Copyable {
   /// Room for the last `capacity` packets, rounded up to a power of two of at most 32,768.
   ///
   /// - Parameter byteLimit: bytes of the ring at most; fewer packets fit when they are too long for it.
-  public init(capacity: Int, byteLimit: Int = .max) {
+  public init(capacity: Int, byteLimit: Int? = nil) {
     var size = 1
     while size < min(capacity, 32_768) { size *= 2 }
     mask = size - 1
     slots = [Slot](repeating: Slot(), count: size)
-    self.byteLimit = max(Self.packetByteLimit, min(byteLimit, size * Self.packetByteLimit))
-    bytes = unsafe Self.uninitialized(min(self.byteLimit, max(Self.packetByteLimit, 16 * size)))
+    let whole = size * Self.packetByteLimit
+    self.byteLimit = max(Self.packetByteLimit, min(byteLimit ?? whole, whole))
+    let start = byteLimit == nil ? whole : max(Self.packetByteLimit, 16 * size)
+    bytes = unsafe Self.uninitialized(min(self.byteLimit, start))
   }
 
   /// Left uninitialised: bytes are plain values, and none is read before `store` wrote it.
