@@ -133,7 +133,8 @@ final class RoomService: Sendable {
     case (.deleteRoom, .done): body = encoding.encode(LiveKit.DeleteRoomResponse())
     case (.listParticipants, .participants(let participants)):
       body = encoding.encode(LiveKit.ListParticipantsResponse.with { $0.participants = participants })
-    case (.getParticipant, .participant(let participant)), (.updateParticipant, .participant(let participant)):
+    case (.getParticipant, .participant(let participant)),
+      (.updateParticipant, .participant(let participant)):
       body = encoding.encode(participant)
     case (.removeParticipant, .done): body = encoding.encode(LiveKit.RemoveParticipantResponse())
     case (.mutePublishedTrack, .track(let track)):
