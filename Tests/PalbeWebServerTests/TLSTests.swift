@@ -56,7 +56,8 @@ struct TLSTests {
     }
   }
 
-  @Test("Files that cannot be used are typed errors, at the start and at a reload, which changes nothing then")
+  @Test(
+    "Files that cannot be used are typed errors, at the start and at a reload, which changes nothing then")
   func errors() async throws {
     let server = try TestServer(certificate: files)
     let port = server.port
@@ -97,7 +98,8 @@ struct TLSTests {
   func garbage() async throws {
     let server = try TestServer(certificate: files)
     for bytes in [
-      Array("GET / HTTP/1.1\r\nHost: x\r\n\r\n".utf8), [0x16, 3, 1, 0xff, 0xff], [UInt8](repeating: 0, count: 9_000),
+      Array("GET / HTTP/1.1\r\nHost: x\r\n\r\n".utf8), [0x16, 3, 1, 0xff, 0xff],
+      [UInt8](repeating: 0, count: 9_000),
       [],
     ] {
       let client = try RawClient(port: server.port)

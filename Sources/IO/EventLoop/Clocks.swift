@@ -19,6 +19,9 @@ public enum WallClock {
     clock_gettime(CLOCK_REALTIME, &time)
     return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
   }
+
+  /// Whole seconds since 1970 (UTC).
+  public static var unixSeconds: Int64 { unixNanoseconds() / 1_000_000_000 }
 }
 
 /// The kernel's random generator.

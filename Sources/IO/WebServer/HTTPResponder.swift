@@ -7,8 +7,7 @@ import Synchronization
 ///     }
 ///
 /// Only the first answer counts. A client that is gone is not noticed: its answer is dropped. When none
-/// comes within `WebServerLimits.responseTimeout`, `late` is sent; when the last reference goes without one,
-/// the client is told so with status 500.
+/// comes within `WebServerLimits.responseTimeout`, or the last reference goes without one, `late` is sent.
 public final class HTTPResponder: Sendable {
   /// Where an answer stands.
   private enum State: Sendable {
@@ -23,7 +22,7 @@ public final class HTTPResponder: Sendable {
 
   /// Given in time to the service thread.
   private let state = Mutex(State.open)
-  private let lateAnswer = Mutex(HTTPResponse.text("the answer took too long", status: 503))
+  private let lateAnswer = Mutex(HTTPResponse.text("no answer came in time", status: 503))
   private let deliver: @Sendable (HTTPResponse) -> Void
 
   /// - Parameter deliver: takes an answer that was not there when the handler returned; on any thread.
@@ -37,10 +36,10 @@ public final class HTTPResponder: Sendable {
   }
 
   deinit {
-    if case .deferred = state.withLock({ $0 }) { deliver(.text("no answer", status: 500)) }
+    if case .deferred = state.withLock({ $0 }) { deliver(late) }
   }
 
-  /// What is sent when the time is over.
+  /// What is sent when no answer comes.
   public var late: HTTPResponse {
     get { lateAnswer.withLock { $0 } }
     set { lateAnswer.withLock { $0 = newValue } }

@@ -30,6 +30,10 @@ public final class SFUServer: Sendable {
     public var udpPort: UInt16 = 7_882
     /// API key name to secret; a token signed with one of them lets its holder in.
     public var keys: [String: String]
+    /// A PEM file with the certificate of the signaling port and its chain, which then speaks TLS only.
+    public var certificatePath: String?
+    /// The certificate's private key, in PEM.
+    public var certificateKeyPath: String?
     /// How many workers; at least one.
     public var workerCount = Host.processorCount
     /// The address that clients are told to send media to, instead of the host's own. Its port is not read.
@@ -60,12 +64,15 @@ public final class SFUServer: Sendable {
   /// Opens all ports and starts.
   public init(_ configuration: Configuration) throws(SFUServerError) {
     let log = configuration.log
-    let workers = try Workers(configuration)
-    let service = SignalingService(keys: configuration.keys, inboxes: workers.inboxes, log: log)
+    let rooms = LiveRooms()
+    let workers = try Workers(configuration) { rooms.take($0) }
+    let service = SignalingService(
+      keys: configuration.keys, inboxes: workers.inboxes, rooms: rooms,
+      createsRooms: configuration.worker.createsRooms, log: log)
     do throws(WebServerError) {
       web = try WebServer(
-        host: configuration.host.host, port: configuration.port, limits: SignalingService.limits,
-        handler: service)
+        host: configuration.host.host, port: configuration.port, certificate: configuration.certificate,
+        limits: SignalingService.limits, handler: service)
     } catch {
       workers.stop()
       throw SFUServerError(error, host: configuration.host.host)
@@ -86,6 +93,20 @@ public final class SFUServer: Sendable {
 
   deinit { stop() }
 
+  /// From now on no room begins, and `/ready` says so; calls go on, and who belongs to them may join.
+  public func drain() { service.drain() }
+
+  /// Reads the certificate and its key again. Connections stay as they are; when the files cannot be used,
+  /// so does the certificate.
+  public func reloadCertificates() throws(SFUServerError) {
+    do throws(CertificateError) {
+      guard let expiry = try web.reloadCertificate() else { return }
+      log.write(.info, "certificate loaded", [("expires_unix", "\(expiry)")])
+    } catch {
+      throw .certificate(error.description)
+    }
+  }
+
   /// Tells every participant to leave, closes all sockets and ends all threads; returns when that is done,
   /// within a second. Only the first call does anything.
   public func stop() {
@@ -98,6 +119,14 @@ public final class SFUServer: Sendable {
   }
 }
 
+extension SFUServer.Configuration {
+  fileprivate var certificate: CertificateFiles? {
+    guard let certificatePath else { return nil }
+    // A file may hold both.
+    return CertificateFiles(certificate: certificatePath, key: certificateKeyPath ?? certificatePath)
+  }
+}
+
 /// The workers and their threads.
 private struct Workers {
   private(set) var inboxes: [WorkerInbox] = []
@@ -106,7 +135,10 @@ private struct Workers {
   /// What the log says of each, once nothing can fail any more: a port in use is told by one line alone.
   private(set) var started: [[(String, String)]] = []
 
-  init(_ configuration: SFUServer.Configuration) throws(SFUServerError) {
+  /// - Parameter notify: gets each worker's notices, on its thread.
+  init(
+    _ configuration: SFUServer.Configuration, notify: @escaping @Sendable (RoomNotice) -> Void
+  ) throws(SFUServerError) {
     let count = max(1, configuration.workerCount)
     guard configuration.udpPort == 0 || Int(configuration.udpPort) + count - 1 <= 65_535 else {
       throw .tooManyWorkers(count: count, firstPort: configuration.udpPort)
@@ -115,7 +147,7 @@ private struct Workers {
     if let path = configuration.auditLogPath { audit = try AuditFile(path: path) } else { audit = nil }
     let identity = try Self.identity()
     do throws(SFUServerError) {
-      for index in 0..<count { try start(index, configuration, identity, audit) }
+      for index in 0..<count { try start(index, configuration, identity, audit, notify) }
     } catch {
       stop()
       throw error
@@ -130,14 +162,15 @@ private struct Workers {
   private static func identity() throws(SFUServerError) -> DTLSIdentity {
     var random = SystemRandom.source()
     do throws(DTLSError) {
-      return try DTLSIdentity(nowUnix: WallClock.unixNanoseconds() / 1_000_000_000, using: &random)
+      return try DTLSIdentity(nowUnix: WallClock.unixSeconds, using: &random)
     } catch {
       throw .system("no certificate could be made")
     }
   }
 
   private mutating func start(
-    _ index: Int, _ configuration: SFUServer.Configuration, _ identity: DTLSIdentity, _ audit: AuditFile?
+    _ index: Int, _ configuration: SFUServer.Configuration, _ identity: DTLSIdentity, _ audit: AuditFile?,
+    _ notify: @escaping @Sendable (RoomNotice) -> Void
   ) throws(SFUServerError) {
     let socket = try Self.open(index, configuration)
     let address = socket.localAddress
@@ -152,7 +185,8 @@ private struct Workers {
       settings.serverVersion = Release.version
       let seed = WorkerSeed(
         index: index, socket: socket, poller: try Poller(), inbox: inbox, configuration: settings,
-        identity: identity, auditFile: audit, log: log, minter: TokenMinter(keys: configuration.keys))
+        identity: identity, auditFile: audit, log: log, minter: TokenMinter(keys: configuration.keys),
+        notify: notify)
       let thread = try WorkerThread(name: "sfu-worker-\(index)", moving: seed) { seed in
         do throws(SystemError) {
           var worker = try MediaWorker(seed)

@@ -29,6 +29,7 @@ enum HTTP {
     var status: Int
     var head: String
     var body: String
+    var bytes: [UInt8] = []
   }
 
   static let upgradeHeaders =
@@ -51,7 +52,8 @@ enum HTTP {
       return Answer(status: 0, head: "", body: "")
     }
     let text =
-      "\(method) \(target) HTTP/1.1\r\nHost: localhost\r\n" + (upgrades ? upgradeHeaders : "Connection: close\r\n")
+      "\(method) \(target) HTTP/1.1\r\nHost: localhost\r\n"
+      + (upgrades ? upgradeHeaders : "Connection: close\r\n")
       + headers + "\r\n" + body
     var request = Array(text.utf8)[...]
     while !request.isEmpty {
@@ -74,6 +76,7 @@ enum HTTP {
     let words = answer.split(separator: " ", maxSplits: 2)
     return Answer(
       status: words.count > 1 ? Int(words[1]) ?? 0 : 0, head: String(answer[..<gap.lowerBound]).lowercased(),
-      body: String(answer[gap.upperBound...]))
+      body: String(answer[gap.upperBound...]),
+      bytes: bytes.firstRange(of: Array("\r\n\r\n".utf8)).map { Array(bytes[$0.upperBound...]) } ?? [])
   }
 }

@@ -46,6 +46,11 @@ import PalbeWire
     var canUpdateOwnMetadata = false
     var canPublishSources: [String] = []
     var hidden = false
+    /// What RoomService asks for.
+    var roomCreate = false
+    var roomList = false
+    var roomAdmin = false
+    var destinationRoom = ""
     /// Ours: what the holder publishes must be encrypted end to end.
     var requireE2EE = false
   }
@@ -65,6 +70,10 @@ import PalbeWire
       var canUpdateOwnMetadata: Bool?
       var canPublishSources: [String]?
       var hidden: Bool?
+      var roomCreate: Bool?
+      var roomList: Bool?
+      var roomAdmin: Bool?
+      var destinationRoom: String?
       var requireE2EE: Bool?
     }
     var iss: String?
@@ -115,6 +124,8 @@ import PalbeWire
       canSubscribe: grant?.canSubscribe ?? true, canPublishData: grant?.canPublishData ?? canPublish,
       canUpdateOwnMetadata: grant?.canUpdateOwnMetadata ?? false,
       canPublishSources: grant?.canPublishSources ?? [], hidden: grant?.hidden ?? false,
+      roomCreate: grant?.roomCreate ?? false, roomList: grant?.roomList ?? false,
+      roomAdmin: grant?.roomAdmin ?? false, destinationRoom: grant?.destinationRoom ?? "",
       requireE2EE: grant?.requireE2EE ?? false)
   }
 

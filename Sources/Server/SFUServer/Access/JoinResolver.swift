@@ -10,6 +10,7 @@ import PalbeWire
   var reason: String
 
   static func unauthorized(_ reason: String) -> JoinRefusal { JoinRefusal(status: 401, reason: reason) }
+  static func unavailable(_ reason: String) -> JoinRefusal { JoinRefusal(status: 503, reason: reason) }
   static func badRequest(_ reason: String) -> JoinRefusal { JoinRefusal(status: 400, reason: reason) }
 }
 
@@ -32,7 +33,7 @@ import PalbeWire
 
   /// - Parameter now: seconds since 1970.
   func resolve(_ request: HTTPRequest, now: Int64) throws(JoinRefusal) -> JoinDetails {
-    let token = try verifiedToken(of: request, now: now)
+    let token = try AccessToken(of: request, keys: keys, now: now)
     guard token.video.roomJoin else { throw .unauthorized("the token does not grant to join a room") }
     guard !token.identity.isEmpty else { throw .badRequest("the token has no identity") }
     guard token.identity.utf8.count <= Self.nameByteLimit else {
@@ -52,22 +53,6 @@ import PalbeWire
       throw .badRequest("join_request is missing")
     }
     return JoinDetails(grant: token.grant, request: try Self.decode(text))
-  }
-
-  private func verifiedToken(of request: HTTPRequest, now: Int64) throws(JoinRefusal) -> AccessToken {
-    let text: Substring
-    if let header = request.header("authorization") {
-      guard header.hasPrefix("Bearer ") else { throw .unauthorized("the Authorization header is no Bearer") }
-      text = header.dropFirst("Bearer ".count)
-    } else {
-      text = (request.query("access_token") ?? "")[...]
-    }
-    guard !text.isEmpty else { throw .unauthorized("no access token") }
-    do throws(AccessTokenError) {
-      return try AccessToken(verifying: String(text), keys: keys, now: now)
-    } catch {
-      throw .unauthorized(error.description)
-    }
   }
 
   /// Reads the query item, its percent-encoding already undone.

@@ -1,48 +1,86 @@
 import PalbeEventLoop
+import PalbeLiveKit
 import PalbeSFUCore
 import PalbeUnits
 import PalbeWebServer
 import Synchronization
 
-/// Answers the signaling port: LiveKit's paths `/rtc/v1` and `/rtc`, and a health check.
+/// Answers the signaling port.
 ///
 /// | path | answer |
 /// |---|---|
 /// | `/` | 200 `OK` while every worker turns, else 406 |
+/// | `/ready` | the same, and 406 while the server drains |
 /// | `/rtc/v1`, `/rtc` | the WebSocket, or the status of `JoinResolver`; 404 without an upgrade |
 /// | `/rtc/v1/validate`, `/rtc/validate` | 200 `success`, or the status that the WebSocket would get |
+/// | `/twirp/livekit.RoomService/…` | `RoomService` |
 /// | anything else | 404 |
 final class SignalingService: WebServerHandler {
   /// A worker that has not turned for this long is stuck.
   static let healthLimit = TimeDelta.seconds(4)
 
-  private let resolver: JoinResolver
-  private let inboxes: [WorkerInbox]
-  private let log: ServerLog
-  private let isStopping = Atomic<Bool>(false)
+  /// Whom the server still takes in.
+  private enum Phase: UInt8 {
+    case running
+    /// Those who join a room that is there.
+    case draining
+    case stopping
+  }
 
-  init(keys: [String: String], inboxes: [WorkerInbox], log: ServerLog) {
+  private let resolver: JoinResolver
+  private let roomService: RoomService
+  private let inboxes: [WorkerInbox]
+  private let rooms: LiveRooms
+  private let createsRooms: Bool
+  private let log: ServerLog
+  private let phase = Atomic<UInt8>(Phase.running.rawValue)
+
+  /// - Parameter createsRooms: who joins makes the room; else it must be there.
+  init(
+    keys: [String: String], inboxes: [WorkerInbox], rooms: LiveRooms, createsRooms: Bool, log: ServerLog
+  ) {
     resolver = JoinResolver(keys: keys)
+    roomService = RoomService(keys: keys, inboxes: inboxes)
     self.inboxes = inboxes
+    self.rooms = rooms
+    self.createsRooms = createsRooms
     self.log = log
   }
 
-  /// From now on nobody joins.
-  func stop() { isStopping.store(true, ordering: .relaxed) }
+  /// From now on no room begins.
+  func drain() { phase.max(Phase.draining.rawValue, ordering: .relaxed) }
 
-  func respond(to request: HTTPRequest) -> HTTPResponse {
-    if request.method == "OPTIONS" { return preflight(request) }
-    switch (request.method, request.path) {
-    case ("GET", "/"), ("HEAD", "/"): return health()
-    case ("GET", "/rtc/v1/validate"), ("HEAD", "/rtc/v1/validate"), ("GET", "/rtc/validate"),
-      ("HEAD", "/rtc/validate"):
-      do throws(JoinRefusal) {
-        _ = try resolve(request)
-        return answer("success")
-      } catch {
-        return refuse(error, request)
-      }
-    default: return answer("not found", status: 404)
+  /// From now on nobody joins.
+  func stop() { phase.store(Phase.stopping.rawValue, ordering: .relaxed) }
+
+  private var isRunning: Bool { phase.load(ordering: .relaxed) == Phase.running.rawValue }
+
+  func refuseBody(of request: HTTPRequest) -> HTTPResponse? {
+    RoomService.serves(request.path) ? roomService.refuseBody(of: request) : answer("not found", status: 404)
+  }
+
+  func respond(to request: HTTPRequest, with responder: HTTPResponder) {
+    if request.method == "OPTIONS" { return responder.send(preflight(request)) }
+    if RoomService.serves(request.path) {
+      return roomService.respond(to: request, with: responder, acceptsRooms: isRunning)
+    }
+    guard request.method == "GET" || request.method == "HEAD" else {
+      return responder.send(answer("not found", status: 404))
+    }
+    switch request.path {
+    case "/": responder.send(health(isReady: true))
+    case "/ready": responder.send(health(isReady: isRunning))
+    case "/rtc/v1/validate", "/rtc/validate": responder.send(validate(request))
+    default: responder.send(answer("not found", status: 404))
+    }
+  }
+
+  private func validate(_ request: HTTPRequest) -> HTTPResponse {
+    do throws(JoinRefusal) {
+      _ = try resolve(request)
+      return answer("success")
+    } catch {
+      return refuse(error, request)
     }
   }
 
@@ -56,7 +94,7 @@ final class SignalingService: WebServerHandler {
       let connection = SignalingConnection(socket: socket, inbox: inbox)
       // Before the acceptance: a server that is too busy can still say so with a status.
       guard inbox.post(.join(connection, details)) else {
-        throw JoinRefusal(status: 503, reason: "the server is overloaded")
+        throw .unavailable("the server is overloaded")
       }
       return .accept(connection)
     } catch {
@@ -65,10 +103,18 @@ final class SignalingService: WebServerHandler {
   }
 
   private func resolve(_ request: HTTPRequest) throws(JoinRefusal) -> JoinDetails {
-    guard !isStopping.load(ordering: .relaxed) else {
-      throw JoinRefusal(status: 503, reason: "the server is shutting down")
+    guard phase.load(ordering: .relaxed) < Phase.stopping.rawValue else {
+      throw .unavailable("the server is shutting down")
     }
-    return try resolver.resolve(request, now: WallClock.unixNanoseconds() / 1_000_000_000)
+    let details = try resolver.resolve(request, now: WallClock.unixSeconds)
+    guard isRunning || rooms.contains(details.grant.room) else {
+      throw .unavailable("the server is shutting down")
+    }
+    guard createsRooms || rooms.contains(details.grant.room) else {
+      // A browser client looks for these words (livekit-protocol.md 1.0, fact 2).
+      throw JoinRefusal(status: 404, reason: "requested room does not exist")
+    }
+    return details
   }
 
   private func refuse(_ refusal: JoinRefusal, _ request: HTTPRequest) -> HTTPResponse {
@@ -81,14 +127,14 @@ final class SignalingService: WebServerHandler {
     return answer(refusal.reason, status: refusal.status)
   }
 
-  private func health() -> HTTPResponse {
+  private func health(isReady: Bool) -> HTTPResponse {
     let now = MonotonicClock.now()
     let isWell = inboxes.allSatisfy { now - $0.lastTurn < Self.healthLimit }
-    return isWell ? answer("OK") : answer("Not Ready", status: 406)
+    return isWell && isReady ? answer("OK") : answer("Not Ready", status: 406)
   }
 
   private func answer(_ text: String, status: Int = 200) -> HTTPResponse {
-    .text(text, status: status, headers: [.init("access-control-allow-origin", "*")])
+    .text(text, status: status)
   }
 
   /// Any origin may ask with any header: the token is what counts. A browser does not take "*" for
@@ -97,7 +143,6 @@ final class SignalingService: WebServerHandler {
     HTTPResponse(
       status: 204,
       headers: [
-        .init("access-control-allow-origin", "*"),
         .init("access-control-allow-methods", "OPTIONS, HEAD, GET, POST, PATCH, DELETE"),
         .init(
           "access-control-allow-headers",
@@ -109,10 +154,11 @@ final class SignalingService: WebServerHandler {
   static var limits: WebServerLimits {
     var limits = WebServerLimits()
     limits.additionalHeaderNames = ["access-control-request-headers"]
+    // Refusals too: a browser shows a script nothing without it.
+    limits.commonHeaders = [.init("access-control-allow-origin", "*")]
     // A session description has at most 256 KiB.
     limits.messageByteCount = 512 << 10
-    // There is no request with a body.
-    limits.requestBodyByteCount = 4_096
+    limits.requestBodyByteCount = LiveKit.RoomServiceLimits().body
     return limits
   }
 }

@@ -228,7 +228,7 @@ struct MediaWorker: ~Copyable {
   }
 
   private func refreshToken(for grant: AccessGrant, on id: ConnectionID) {
-    guard let token = minter?.token(for: grant, now: WallClock.unixNanoseconds() / 1_000_000_000) else {
+    guard let token = minter?.token(for: grant, now: WallClock.unixSeconds) else {
       return
     }
     connections[id]?.send(LiveKit.SignalResponse(.refreshToken(token)).serialized())
