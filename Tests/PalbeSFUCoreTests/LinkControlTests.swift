@@ -97,7 +97,8 @@ struct LinkControlTests {
   @Test("subscriber_allow_pause false: the lowest layer is sent even where it does not fit")
   func neverPaused() throws {
     let call = try LayeredCall(Self.rates, seed: 1)
-    let narrow = SimulatedLink("90 kbit/s", Link(delay: .milliseconds(25), bandwidth: .kilobitsPerSecond(90)))
+    let narrow = SimulatedLink(
+      "130 kbit/s", Link(delay: .milliseconds(25), bandwidth: .kilobitsPerSecond(130)))
     try call.run(until: .seconds(15), over: narrow)
     #expect(Self.states(of: call.bob).isEmpty)
     #expect(call.viewer.layers.changes.last?.value == 0)
