@@ -105,7 +105,7 @@ let targets: [Target] = [
   library(
     "Server", "SFUServer",
     base + [
-      "PalbeCrypto", "PalbeProtobuf", "PalbeLiveKit", "PalbeDTLS", "PalbeSFUCore", "PalbeEventLoop",
+      "PalbeCrypto", "PalbeProtobuf", "PalbeLiveKit", "PalbeDTLS", "PalbeICE", "PalbeSFUCore", "PalbeEventLoop",
       "PalbeWebServer", "CPalbeZlib",
     ], settings: strict),
 
@@ -218,7 +218,8 @@ let targets: [Target] = [
   tests(
     "PalbeSFUServer",
     base + [
-      "PalbeCrypto", "PalbeProtobuf", "PalbeDTLS", "PalbeRTP", "PalbeSDP", "PalbeLiveKit", "PalbeSFUCore",
+      "PalbeCrypto", "PalbeProtobuf", "PalbeDTLS", "PalbeICE", "PalbeRTP", "PalbeSDP", "PalbeLiveKit",
+      "PalbeSFUCore",
       "PalbeCallCore", "PalbeFrameEncryption", "PalbeEventLoop", "PalbeWebServer", "PalbeTestKit",
       "CPalbeLinux", "CPalbeZlib",
       "CPalbeMallocCounter",

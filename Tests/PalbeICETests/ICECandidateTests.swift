@@ -41,6 +41,21 @@ struct ICECandidateTests {
     #expect(candidate.tcpType == "active")
   }
 
+  @Test("RFC 6544 §4.2 and §4.5: a passive TCP candidate of ours, below every UDP one of its kind")
+  func passive() throws {
+    let address = SocketAddress(ipv4: 192, 0, 2, 1, port: 7_881)
+    let stream = ICECandidate(.host, address.overTCP)
+    let datagram = ICECandidate(.host, address)
+    #expect(stream.attribute.hasSuffix(" tcp \(stream.priority) 192.0.2.1 7881 typ host tcptype passive"))
+    #expect(try ICECandidate.parse(stream.attribute) == stream)
+    #expect(stream.priority < ICECandidate.priority(.serverReflexive, localPreference: 0))
+    #expect(stream.priority > ICECandidate.priority(.relayed, localPreference: .max))
+    // §4.2: direction preference 4 in the upper 3 of the 16 bits.
+    #expect(stream.priority >> 21 & 7 == 4)
+    #expect(stream.foundation != datagram.foundation)
+    #expect(stream.address != datagram.address && stream.address.host == datagram.address.host)
+  }
+
   @Test("Round trip of every kind")
   func roundTrip() throws {
     for kind in [ICECandidate.Kind.host, .serverReflexive, .peerReflexive, .relayed] {

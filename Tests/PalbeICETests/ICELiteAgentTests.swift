@@ -42,6 +42,52 @@ struct ICELiteAgentTests {
     #expect(agent.isProven(client, at: start))
   }
 
+  @Test("RFC 6544 §8: a TCP connection that ends is proven no more; media goes to the latest check's source")
+  mutating func forget() {
+    var agent = agent()
+    let stream = client.overTCP
+    _ = agent.handle(check(agent), from: client, at: start)
+    _ = agent.handle(check(agent, nominates: true), from: stream, at: start + .seconds(1))
+    #expect(agent.selectedRemote == stream)
+    #expect(agent.isProven(client, at: start + .seconds(1)))
+    agent.forget(stream)
+    #expect(!agent.isProven(stream, at: start + .seconds(1)))
+    #expect(agent.selectedRemote == client && !agent.isNominated)
+    agent.forget(client)
+    #expect(agent.selectedRemote == nil)
+    _ = agent.handle(check(agent), from: stream, at: start + .seconds(2))
+    #expect(agent.selectedRemote == stream)
+  }
+
+  @Test("RFC 7675 §5.1: without consent nothing is sent anywhere before the next check")
+  mutating func loseConsent() {
+    var agent = agent()
+    _ = agent.handle(check(agent, nominates: true), from: client, at: start)
+    agent.loseConsent()
+    #expect(agent.selectedRemote == nil && !agent.isProven(client, at: start))
+    _ = agent.handle(check(agent), from: client, at: start + .seconds(40))
+    #expect(agent.selectedRemote == client)
+  }
+
+  @Test("The fragment of a request is found without reading the rest; nothing else has one")
+  mutating func fragments() {
+    let agent = agent()
+    let request = check(agent)
+    for length in request.indices {
+      let found = ICELiteAgent.localUsernameFragment(of: Array(request[..<length]))
+      #expect(found == nil || found == agent.local.usernameFragment)
+    }
+    var long = STUNMessage(.request, transactionID: STUNTransactionID(using: &random))
+    long.username = Array("0123456789abcdef:x".utf8)
+    #expect(ICELiteAgent.localUsernameFragment(of: long.encoded()) == nil)
+    long.username = Array("0123456789abcde:x".utf8)
+    #expect(ICELiteAgent.localUsernameFragment(of: long.encoded()) == "0123456789abcde")
+    long.username = Array("nocolon".utf8)
+    #expect(ICELiteAgent.localUsernameFragment(of: long.encoded()) == nil)
+    long.username = [0xff, 0xfe, 58]
+    _ = ICELiteAgent.localUsernameFragment(of: long.encoded())
+  }
+
   @Test("RFC 8445 §8.1.1: the last nomination wins, a plain check does not move media")
   mutating func nomination() {
     var agent = agent()

@@ -37,3 +37,7 @@ extension ICEAgent {
     handle(bytes.span, from: remote, base: base, at: now)
   }
 }
+
+extension ReflexiveAddressQuery {
+  mutating func handle(_ bytes: [UInt8], from remote: SocketAddress) { handle(bytes.span, from: remote) }
+}

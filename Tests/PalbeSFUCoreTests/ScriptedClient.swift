@@ -35,7 +35,10 @@ struct ReceivedPacket {
 final class ScriptedClient {
   let identity: String
   var connection: ConnectionID
-  let address: SocketAddress
+  /// Where its socket is; a client over TCP has the same address in another transport.
+  let socketAddress: SocketAddress
+  var usesTCP = false
+  var address: SocketAddress { usesTCP ? socketAddress.overTCP : socketAddress }
   var ice: ICEAgent
   var dtls: DTLSEndpoint
   var srtp: SRTPSession?
@@ -77,7 +80,7 @@ final class ScriptedClient {
   init(identity: String, number: UInt64, random: inout RandomSource) throws {
     self.identity = identity
     connection = ConnectionID(number)
-    address = SocketAddress(ipv4: 10, 0, 0, UInt8(truncatingIfNeeded: number), port: 5_000)
+    socketAddress = SocketAddress(ipv4: 10, 0, 0, UInt8(truncatingIfNeeded: number), port: 5_000)
     certificate = try DTLSIdentity(nowUnix: 1_760_000_000, using: &random)
     ice = ICEAgent(
       role: .controlling, local: ICECredentials(using: &random), random: RandomSource(seed: random.next()))
@@ -201,7 +204,7 @@ final class ScriptedClient {
       let credentials = ICECredentials(
         usernameFragment: remote.iceUsernameFragment, password: remote.icePassword)
     {
-      ice.addLocalCandidate(ICECandidate(.host, address), base: 0, at: now)
+      ice.addLocalCandidate(ICECandidate(.host, socketAddress), base: 0, at: now)
       ice.setRemote(credentials, isLite: offer.isICELite, at: now)
       for line in offer.media.flatMap(\.candidates) {
         if let candidate = try? ICECandidate.parse(line) { ice.addRemoteCandidate(candidate, at: now) }
@@ -226,7 +229,7 @@ final class ScriptedClient {
     isRestarting = false
     answer = description
     guard isFirst else { return }
-    ice.addLocalCandidate(ICECandidate(.host, address), base: 0, at: now)
+    ice.addLocalCandidate(ICECandidate(.host, socketAddress), base: 0, at: now)
     ice.setRemote(credentials, isLite: description.isICELite, at: now)
     for line in description.media.flatMap(\.candidates) {
       if let candidate = try? ICECandidate.parse(line) { ice.addRemoteCandidate(candidate, at: now) }

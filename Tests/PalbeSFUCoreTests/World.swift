@@ -32,6 +32,8 @@ final class World {
   /// Packets protected under numbers that carried something else before. Must stay zero.
   private(set) var reuses = 0
   private(set) var protectedCount = 0
+  /// Bytes that were sent to each address.
+  private(set) var sentByteCounts: [SocketAddress: Int] = [:]
 
   init(
     seed: UInt64 = 1, link: Link = Link(delay: .milliseconds(10)),
@@ -144,6 +146,7 @@ final class World {
       guard let transmit = worker.pollTransmit(into: &span, at: now) else { break }
       let bytes = Array(buffer[..<transmit.count])
       if isRecording { note(bytes, to: transmit.destination) }
+      sentByteCounts[transmit.destination, default: 0] += bytes.count
       network.send(bytes, from: Self.server, to: transmit.destination, at: now)
     }
     while let event = worker.pollEvent() {

@@ -97,6 +97,37 @@ struct ForwardingTests {
     #expect(records.contains { $0.suffix(81).elementsEqual(Frames.audio(last)) })
   }
 
+  @Test("RFC 6544: clients that can only use TCP and one over UDP see each other, unchanged and in order")
+  func overTCP() async throws {
+    let server = try SFUServer.onLoopback(workers: 1) { $0.tcpPort = 0 }
+    let anna = try await CallClient.join(server, room: "hall", identity: "anna")
+    let bert = try await CallClient.join(server, room: "hall", identity: "bert")
+    let carl = try await CallClient.join(server, room: "hall", identity: "carl")
+    for client in [anna, bert] { try client.useTCP(to: server.streamAddresses[0]) }
+    #expect(try run([anna, bert, carl]) { anna.isConnected && bert.isConnected && carl.isConnected })
+    let isDone = try run([anna, bert, carl]) { tick in
+      anna.send(Frames.video(tick), on: .camera, timestamp: UInt32(tick) * 1_800)
+    } until: {
+      bert.frames.count >= 60 && carl.frames.count >= 60
+    }
+    #expect(isDone)
+    let sent = (0..<2_000).map { Frames.video($0) }
+    for client in [bert, carl] {
+      let received = client.frames.compactMap { frame in sent.firstIndex(of: frame.bytes) }
+      #expect(received.count == client.frames.count)
+      #expect(received == received.sorted())
+    }
+    // A client whose connection breaks goes on over UDP.
+    bert.dropTCP()
+    let count = bert.frames.count
+    let goesOn = try run([anna, bert, carl]) { tick in
+      anna.send(Frames.video(tick), on: .camera, timestamp: UInt32(10_000 + tick) * 1_800)
+    } until: {
+      bert.frames.count >= count + 10
+    }
+    #expect(goesOn)
+  }
+
   @Test("a client that vanishes leaves the room")
   func vanishes() async throws {
     let server = try SFUServer.onLoopback(workers: 1)
@@ -119,11 +150,12 @@ struct ForwardingTests {
     let udp = try UDPSocket(binding: SocketAddress(ipv4: 127, 0, 0, 1, port: 0))
     var random = SystemRandom.source()
     let inputs = [udp.fileDescriptor] + inbox.fileDescriptors
-    let configuration = SFUConfiguration(candidates: [udp.localAddress])
+    let sockets = Sockets(udp: udp)
+    let configuration = SFUConfiguration(candidates: [sockets.udp.localAddress])
     let identity = try DTLSIdentity(nowUnix: Tokens.now, using: &random)
     var worker = try MediaWorker(
       WorkerSeed(
-        index: 0, socket: udp, poller: try Poller(), inbox: inbox, configuration: configuration,
+        index: 0, sockets: sockets, poller: try Poller(), inbox: inbox, configuration: configuration,
         identity: identity, auditFile: nil, log: ServerLog(level: .warning)))
 
     func join(_ name: String) async throws -> CallClient {

@@ -1,4 +1,6 @@
-/// An IPv4 or IPv6 address and a UDP or TCP port, as a value without references.
+/// An IPv4 or IPv6 address and a UDP or TCP port, as a value without references: RFC 8445's transport address.
+///
+/// A TCP connection is named by its other end; while it lasts there is no second one from there to one listener.
 public struct SocketAddress: Hashable, Sendable, BitwiseCopyable {
   /// The address family.
   public enum Family: UInt8, Sendable, BitwiseCopyable {
@@ -6,7 +8,15 @@ public struct SocketAddress: Hashable, Sendable, BitwiseCopyable {
     case ipv6 = 6
   }
 
+  /// What the port belongs to.
+  public enum Transport: UInt8, Sendable, BitwiseCopyable {
+    case tcp = 6
+    case udp = 17
+  }
+
   public var family: Family
+  /// UDP unless said otherwise.
+  public var transport: Transport
   /// The first eight bytes of the address, big-endian; an IPv4 address is in the upper half.
   public var high: UInt64
   /// The last eight bytes of an IPv6 address, big-endian.
@@ -15,6 +25,7 @@ public struct SocketAddress: Hashable, Sendable, BitwiseCopyable {
 
   @inlinable public init(ipv4 a: UInt8, _ b: UInt8, _ c: UInt8, _ d: UInt8, port: UInt16) {
     family = .ipv4
+    transport = .udp
     high = UInt64(a) << 56 | UInt64(b) << 48 | UInt64(c) << 40 | UInt64(d) << 32
     low = 0
     self.port = port
@@ -22,9 +33,32 @@ public struct SocketAddress: Hashable, Sendable, BitwiseCopyable {
 
   @inlinable public init(ipv6High high: UInt64, low: UInt64, port: UInt16) {
     family = .ipv6
+    transport = .udp
     self.high = high
     self.low = low
     self.port = port
+  }
+
+  /// The same address and port, of a TCP connection.
+  public var overTCP: SocketAddress {
+    var address = self
+    address.transport = .tcp
+    return address
+  }
+
+  @inlinable public static func == (left: SocketAddress, right: SocketAddress) -> Bool {
+    left.high == right.high && left.low == right.low && left.endpointBits == right.endpointBits
+  }
+
+  @inlinable public func hash(into hasher: inout Hasher) {
+    hasher.combine(high)
+    hasher.combine(low)
+    hasher.combine(endpointBits)
+  }
+
+  /// All that is not the address itself.
+  @inlinable var endpointBits: UInt32 {
+    UInt32(port) << 16 | UInt32(family.rawValue) << 8 | UInt32(transport.rawValue)
   }
 
   /// The four or sixteen bytes of the address in network order.
@@ -77,7 +111,10 @@ extension SocketAddress: CustomStringConvertible {
     return hex(0..<best.start) + "::" + hex(best.start + best.length..<8)
   }
 
-  public var description: String { family == .ipv4 ? "\(host):\(port)" : "[\(host)]:\(port)" }
+  /// "192.0.2.1:80", "[2001:db8::1]:80", and for TCP "192.0.2.1:80/tcp".
+  public var description: String {
+    (family == .ipv4 ? "\(host):\(port)" : "[\(host)]:\(port)") + (transport == .tcp ? "/tcp" : "")
+  }
 
   /// Parses an address without brackets or zone: "192.0.2.1" or "2001:db8::1"; nil when malformed.
   public init?(host: String, port: UInt16) {

@@ -26,6 +26,23 @@ public enum Host {
       .map(\.element)
   }
 
+  /// The addresses of a host by its name or number, each once; empty when it has none or the name service does not answer.
+  /// Waits for the name service.
+  public static func addresses(of name: String, port: UInt16) -> [SocketAddress] {
+    var first: UnsafeMutablePointer<addrinfo>?
+    guard getaddrinfo(name, nil, nil, &first) == 0 else { return [] }
+    defer { freeaddrinfo(first) }
+    var found: [SocketAddress] = []
+    var entry = first
+    while let info = entry {
+      entry = info.pointee.ai_next
+      guard let raw = info.pointee.ai_addr, var address = SocketAddress(raw) else { continue }
+      address.port = port
+      if !found.contains(address) { found.append(address) }
+    }
+    return found
+  }
+
   /// The number of processors this process may use.
   public static var processorCount: Int { max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
 

@@ -45,6 +45,11 @@ public enum SocketError: Error, Hashable, Sendable, CustomStringConvertible {
       }
   }
 
+  /// The host knows no IPv6.
+  public var isFamilyMissing: Bool {
+    if case .system(let error) = self { error.code == EAFNOSUPPORT } else { self == .addressNotAvailable }
+  }
+
   /// One line for a person.
   public var description: String {
     switch self {

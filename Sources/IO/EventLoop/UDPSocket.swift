@@ -53,9 +53,9 @@ public struct UDPSocket: ~Copyable, Sendable {
     guard descriptor >= 0 else { throw SocketError(.socket, port: address.port) }
     do throws(SocketError) {
       if isIPv6 {
-        try set(descriptor, Int32(IPPROTO_IPV6), IPV6_V6ONLY, options.isDualStack ? 0 : 1)
+        try descriptor.set(Int32(IPPROTO_IPV6), IPV6_V6ONLY, options.isDualStack ? 0 : 1)
       }
-      if options.reusesPort { try set(descriptor, SOL_SOCKET, SO_REUSEPORT, 1) }
+      if options.reusesPort { try descriptor.set(SOL_SOCKET, SO_REUSEPORT, 1) }
       let receive = grow(descriptor, SO_RCVBUF, force: SO_RCVBUFFORCE, to: options.receiveBufferByteCount)
       let send = grow(descriptor, SO_SNDBUF, force: SO_SNDBUFFORCE, to: options.sendBufferByteCount)
       var storage = sockaddr_storage()
@@ -105,15 +105,6 @@ public struct UDPSocket: ~Copyable, Sendable {
         // Both leave the next attempt a fair chance: a signal, or an ICMP answer to an earlier datagram.
         guard errno == EINTR || errno == ECONNREFUSED else { return false }
       }
-    }
-  }
-
-  private static func set(
-    _ descriptor: Int32, _ level: Int32, _ option: Int32, _ value: Int32
-  ) throws(SocketError) {
-    var value = value
-    guard setsockopt(descriptor, level, option, &value, 4) == 0 else {
-      throw .system(SystemError(.setsockopt))
     }
   }
 

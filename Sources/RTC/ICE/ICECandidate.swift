@@ -25,24 +25,22 @@ public struct ICECandidate: Hashable, Sendable {
     }
   }
 
-  /// The transport; our agents pair UDP alone.
-  public enum Transport: String, Sendable {
-    /// UDP.
-    case udp
-    /// TCP (RFC 6544), read so that it can be skipped.
-    case tcp
-  }
+  /// UDP or TCP (RFC 6544). Our full agent pairs UDP alone; the lite one takes either.
+  public typealias Transport = SocketAddress.Transport
 
   /// 1 to 32 characters; equal for candidates of one kind, base and server.
   public var foundation: String
   /// 1 to 256; 1 is RTP, and everything when RTCP is multiplexed.
   public var component: UInt16
-  /// UDP or TCP.
-  public var transport: Transport
   /// Higher is better.
   public var priority: UInt32
-  /// Where to send to.
+  /// Where to send to, or to connect to.
   public var address: SocketAddress
+  /// UDP or TCP.
+  public var transport: Transport {
+    get { address.transport }
+    set { address.transport = newValue }
+  }
   /// How the address was found.
   public var kind: Kind
   /// The base of a reflexive or relayed candidate, where it is told.
@@ -52,7 +50,7 @@ public struct ICECandidate: Hashable, Sendable {
   /// The generation of credentials it belongs to (`ufrag` extension), where it is told.
   public var usernameFragment: String?
 
-  /// A UDP candidate; priority and foundation are computed (RFC 8445 §5.1.2.1 and §5.1.1.3).
+  /// A candidate with priority and foundation computed (RFC 8445 §5.1.2.1 and §5.1.1.3); a TCP one is passive.
   ///
   /// - Parameter localPreference: 0 to 65,535, higher for the interface that is liked better.
   public init(
@@ -60,18 +58,30 @@ public struct ICECandidate: Hashable, Sendable {
     relatedAddress: SocketAddress? = nil
   ) {
     let base = relatedAddress ?? address
-    let name = [UInt8](kind.rawValue.utf8) + base.addressBytes
+    let name = [UInt8](kind.rawValue.utf8) + base.addressBytes + (address.transport == .tcp ? [6] : [])
     foundation = String(CRC32.checksum(name.span, 0..<name.count))
     component = 1
-    transport = .udp
-    priority = Self.priority(kind, localPreference: localPreference)
     self.address = address
     self.kind = kind
     self.relatedAddress = relatedAddress
+    if address.transport == .tcp {
+      tcpType = "passive"
+      priority = Self.passivePriority(kind, localPreference: localPreference)
+    } else {
+      priority = Self.priority(kind, localPreference: localPreference)
+    }
   }
 
   /// The priority of component 1 (RFC 8445 §5.1.2.1).
   public static func priority(_ kind: Kind, localPreference: UInt16) -> UInt32 {
     kind.typePreference << 24 | UInt32(localPreference) << 8 | 255
+  }
+
+  /// That of a passive TCP candidate: below every UDP one but the relayed, and of its 16 bits of local preference
+  /// the first 3 are the direction's, 4 for passive of a host and 2 otherwise (RFC 6544 §4.2).
+  static func passivePriority(_ kind: Kind, localPreference: UInt16) -> UInt32 {
+    let type = kind.typePreference - min(kind.typePreference, 27)
+    let direction: UInt32 = kind == .host ? 4 : 2
+    return type << 24 | (direction << 13 | UInt32(localPreference) >> 3) << 8 | 255
   }
 }

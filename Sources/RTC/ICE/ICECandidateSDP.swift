@@ -30,7 +30,7 @@ extension ICECandidate {
     guard let component = digits(fields[1], UInt16.self), (1...256).contains(component) else {
       throw .invalidField(1)
     }
-    guard let transport = Transport(rawValue: fields[2].lowercased()) else { throw .invalidField(2) }
+    guard let transport = Transport(attribute: fields[2].lowercased()) else { throw .invalidField(2) }
     guard let priority = digits(fields[3], UInt32.self), priority > 0 else { throw .invalidField(3) }
     guard let port = digits(fields[5], UInt16.self) else { throw .invalidField(5) }
     guard let kind = Kind(rawValue: fields[7].lowercased()) else { throw .invalidField(7) }
@@ -44,6 +44,7 @@ extension ICECandidate {
     candidate.foundation = String(fields[0])
     candidate.component = component
     candidate.transport = transport
+    candidate.tcpType = nil
     candidate.priority = priority
     candidate.readExtensions(fields[8...])
     return candidate
@@ -59,7 +60,9 @@ extension ICECandidate {
       case "raddr": relatedHost = value
       case "rport":
         if let host = relatedHost, let port = Self.digits(value, UInt16.self) {
-          relatedAddress = SocketAddress(host: String(host), port: port)
+          var related = SocketAddress(host: String(host), port: port)
+          related?.transport = transport
+          relatedAddress = related
         }
       case "tcptype": tcpType = String(value)
       case "ufrag": usernameFragment = String(value)
@@ -78,11 +81,24 @@ extension ICECandidate {
 
   /// The line as it stands in SDP and in trickle messages, without `a=`.
   public var attribute: String {
-    var line = "candidate:\(foundation) \(component) \(transport.rawValue) \(priority)"
+    var line = "candidate:\(foundation) \(component) \(transport.attribute) \(priority)"
     line += " \(address.host) \(address.port) typ \(kind.rawValue)"
     if let relatedAddress { line += " raddr \(relatedAddress.host) rport \(relatedAddress.port)" }
     if let tcpType { line += " tcptype \(tcpType)" }
     if let usernameFragment { line += " ufrag \(usernameFragment)" }
     return line
+  }
+}
+
+extension SocketAddress.Transport {
+  /// As it stands in a candidate line.
+  fileprivate var attribute: String { self == .udp ? "udp" : "tcp" }
+
+  fileprivate init?(attribute: String) {
+    switch attribute {
+    case "udp": self = .udp
+    case "tcp": self = .tcp
+    default: return nil
+    }
   }
 }

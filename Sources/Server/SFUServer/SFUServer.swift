@@ -28,6 +28,9 @@ public final class SFUServer: Sendable {
     public var port: UInt16 = 7_880
     /// The UDP port of the first worker, whose successors take the ones after it; 0 gives each any free one.
     public var udpPort: UInt16 = 7_882
+    /// The TCP port on which the first worker takes media of clients that cannot send UDP (ICE-TCP); its successors take
+    /// the ones after it. 0 gives each any free one, nil turns it off; LiveKit's is 7881.
+    public var tcpPort: UInt16?
     /// API key name to secret; a token signed with one of them lets its holder in.
     public var keys: [String: String]
     /// A PEM file with the certificate of the signaling port and its chain, which then speaks TLS only.
@@ -36,8 +39,18 @@ public final class SFUServer: Sendable {
     public var certificateKeyPath: String?
     /// How many workers; at least one.
     public var workerCount = Host.processorCount
-    /// The address that clients are told to send media to, instead of the host's own. Its port is not read.
+    /// Several addresses to listen on instead of `host`; their ports are not read. Media is then heard on every address
+    /// of the host and only these are announced.
+    public var bindAddresses: [SocketAddress] = []
+    /// The address that clients are told to send media to, instead of the host's own ones of the same family. Its port is
+    /// not read.
     public var nodeAddress: SocketAddress?
+    /// Finds the address to announce by asking STUN servers, where `nodeAddress` is nil.
+    public var usesExternalAddress = false
+    /// The servers to ask, as "name:port"; public ones where this is empty.
+    public var stunServers: [String] = []
+    /// The host's own addresses are announced beside the external one.
+    public var announcesInternalAddresses = false
     /// A file for every RTP packet received, as it was after SRTP: a debugging aid that shows what the SFU
     /// can see.
     public var auditLogPath: String?
@@ -54,10 +67,12 @@ public final class SFUServer: Sendable {
   public let signalingAddress: SocketAddress
   /// Where the workers listen, in their order.
   public let mediaAddresses: [SocketAddress]
+  /// Where the workers take ICE-TCP, in their order; empty when that is off.
+  public let streamAddresses: [SocketAddress]
   private let inboxes: [WorkerInbox]
   private let threads: [WorkerThread]
   private let service: SignalingService
-  private let web: WebServer
+  private let webs: [WebServer]
   private let log: ServerLog
   private let isStopped = Atomic<Bool>(false)
 
@@ -69,18 +84,17 @@ public final class SFUServer: Sendable {
     let service = SignalingService(
       keys: configuration.keys, inboxes: workers.inboxes, rooms: rooms,
       createsRooms: configuration.worker.createsRooms, log: log)
-    do throws(WebServerError) {
-      web = try WebServer(
-        host: configuration.host.host, port: configuration.port, certificate: configuration.certificate,
-        limits: SignalingService.limits, handler: service)
+    do throws(SFUServerError) {
+      webs = try Self.listen(configuration, service)
     } catch {
       workers.stop()
-      throw SFUServerError(error, host: configuration.host.host)
+      throw error
     }
-    var address = configuration.host
-    address.port = web.port
+    var address = configuration.listenAddresses[0]
+    address.port = webs[0].port
     signalingAddress = address
     mediaAddresses = workers.addresses
+    streamAddresses = workers.streamAddresses
     inboxes = workers.inboxes
     threads = workers.threads
     self.service = service
@@ -100,11 +114,32 @@ public final class SFUServer: Sendable {
   /// so does the certificate.
   public func reloadCertificates() throws(SFUServerError) {
     do throws(CertificateError) {
-      guard let expiry = try web.reloadCertificate() else { return }
-      log.write(.info, "certificate loaded", [("expires_unix", "\(expiry)")])
+      for web in webs {
+        guard let expiry = try web.reloadCertificate() else { return }
+        log.write(.info, "certificate loaded", [("expires_unix", "\(expiry)")])
+      }
     } catch {
       throw .certificate(error.description)
     }
+  }
+
+  /// A web server for each address, all on the first one's port.
+  private static func listen(
+    _ configuration: Configuration, _ service: SignalingService
+  ) throws(SFUServerError) -> [WebServer] {
+    var webs: [WebServer] = []
+    for address in configuration.listenAddresses {
+      do throws(WebServerError) {
+        webs.append(
+          try WebServer(
+            host: address.host, port: webs.first?.port ?? configuration.port,
+            certificate: configuration.certificate, limits: SignalingService.limits, handler: service))
+      } catch {
+        for web in webs { web.stop() }
+        throw SFUServerError(error, host: address.host)
+      }
+    }
+    return webs
   }
 
   /// Tells every participant to leave, closes all sockets and ends all threads; returns when that is done,
@@ -114,7 +149,7 @@ public final class SFUServer: Sendable {
     service.stop()
     for inbox in inboxes { inbox.post(.stop) }
     for thread in threads { thread.join() }
-    web.stop()
+    for web in webs { web.stop() }
     log.write(.info, "server stopped")
   }
 }
@@ -125,99 +160,15 @@ extension SFUServer.Configuration {
     // A file may hold both.
     return CertificateFiles(certificate: certificatePath, key: certificateKeyPath ?? certificatePath)
   }
-}
 
-/// The workers and their threads.
-private struct Workers {
-  private(set) var inboxes: [WorkerInbox] = []
-  private(set) var threads: [WorkerThread] = []
-  private(set) var addresses: [SocketAddress] = []
-  /// What the log says of each, once nothing can fail any more: a port in use is told by one line alone.
-  private(set) var started: [[(String, String)]] = []
+  /// Where signaling listens; never empty.
+  var listenAddresses: [SocketAddress] { bindAddresses.isEmpty ? [host] : bindAddresses }
 
-  /// - Parameter notify: gets each worker's notices, on its thread.
-  init(
-    _ configuration: SFUServer.Configuration, notify: @escaping @Sendable (RoomNotice) -> Void
-  ) throws(SFUServerError) {
-    let count = max(1, configuration.workerCount)
-    guard configuration.udpPort == 0 || Int(configuration.udpPort) + count - 1 <= 65_535 else {
-      throw .tooManyWorkers(count: count, firstPort: configuration.udpPort)
-    }
-    let audit: AuditFile?
-    if let path = configuration.auditLogPath { audit = try AuditFile(path: path) } else { audit = nil }
-    let identity = try Self.identity()
-    do throws(SFUServerError) {
-      for index in 0..<count { try start(index, configuration, identity, audit, notify) }
-    } catch {
-      stop()
-      throw error
-    }
-  }
-
-  func stop() {
-    for inbox in inboxes { inbox.post(.stop) }
-    for thread in threads { thread.join() }
-  }
-
-  private static func identity() throws(SFUServerError) -> DTLSIdentity {
-    var random = SystemRandom.source()
-    do throws(DTLSError) {
-      return try DTLSIdentity(nowUnix: WallClock.unixSeconds, using: &random)
-    } catch {
-      throw .system("no certificate could be made")
-    }
-  }
-
-  private mutating func start(
-    _ index: Int, _ configuration: SFUServer.Configuration, _ identity: DTLSIdentity, _ audit: AuditFile?,
-    _ notify: @escaping @Sendable (RoomNotice) -> Void
-  ) throws(SFUServerError) {
-    let socket = try Self.open(index, configuration)
-    let address = socket.localAddress
-    let inbox: WorkerInbox
-    let log = configuration.log
-    do throws(SystemError) {
-      inbox = try WorkerInbox()
-      let candidates = HostCandidates.candidates(
-        of: address, node: configuration.nodeAddress, hostAddresses: try Host.localAddresses())
-      var settings = configuration.worker
-      settings.candidates = candidates
-      settings.serverVersion = Release.version
-      let seed = WorkerSeed(
-        index: index, socket: socket, poller: try Poller(), inbox: inbox, configuration: settings,
-        identity: identity, auditFile: audit, log: log, minter: TokenMinter(keys: configuration.keys),
-        notify: notify)
-      let thread = try WorkerThread(name: "sfu-worker-\(index)", moving: seed) { seed in
-        do throws(SystemError) {
-          var worker = try MediaWorker(seed)
-          worker.run()
-        } catch {
-          log.write(.warning, "worker failed", [("worker", "\(index)"), ("reason", error.description)])
-        }
-      }
-      threads.append(thread)
-      started.append([
-        ("worker", "\(index)"), ("media", address.description),
-        ("candidates", candidates.map(\.description).joined(separator: ",")),
-      ])
-    } catch {
-      throw .system(error.description)
-    }
-    inboxes.append(inbox)
-    addresses.append(address)
-  }
-
-  private static func open(
-    _ index: Int, _ configuration: SFUServer.Configuration
-  ) throws(SFUServerError) -> UDPSocket {
-    var address = configuration.host
-    address.port = configuration.udpPort == 0 ? 0 : configuration.udpPort + UInt16(index)
-    var options = UDPSocket.Options()
-    options.isDualStack = address.family == .ipv6 && address.high == 0 && address.low == 0
-    do throws(SocketError) {
-      return try UDPSocket(binding: address, options: options)
-    } catch {
-      throw SFUServerError(error, host: address.host)
-    }
+  /// The one address of every socket for media: what is heard there includes all of `listenAddresses`.
+  var mediaHost: SocketAddress {
+    guard listenAddresses.count > 1 else { return listenAddresses[0] }
+    let isIPv4 = listenAddresses.allSatisfy { $0.family == .ipv4 }
+    return isIPv4
+      ? SocketAddress(ipv4: 0, 0, 0, 0, port: 0) : SocketAddress(ipv6High: 0, low: 0, port: 0)
   }
 }

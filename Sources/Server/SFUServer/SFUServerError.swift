@@ -1,4 +1,5 @@
 import PalbeEventLoop
+import PalbeUnits
 import PalbeWebServer
 
 /// Why the server could not start; its description is the one line a person needs.
@@ -7,6 +8,8 @@ public enum SFUServerError: Error, Equatable, Sendable, CustomStringConvertible 
   case signalingPortInUse(UInt16)
   /// Another program listens on the UDP port.
   case mediaPortInUse(UInt16)
+  /// Another program listens on the TCP port for media.
+  case streamPortInUse(UInt16)
   /// A port needs a privilege that the process lacks.
   case permissionDenied(UInt16)
   /// The host has no such address.
@@ -25,10 +28,11 @@ public enum SFUServerError: Error, Equatable, Sendable, CustomStringConvertible 
     switch self {
     case .signalingPortInUse(let port): "signaling port \(port) (TCP) is in use; choose another with --port"
     case .mediaPortInUse(let port): "media port \(port) (UDP) is in use; choose another with --udp-port"
+    case .streamPortInUse(let port): "media port \(port) (TCP) is in use; choose another with --tcp-port"
     case .permissionDenied(let port): "no permission to use port \(port)"
     case .addressNotAvailable(let host): "this machine has no address \(host)"
     case .tooManyWorkers(let count, let port):
-      "\(count) workers from UDP port \(port) on need ports above 65535; choose another with --udp-port"
+      "\(count) workers from port \(port) on need ports above 65535; choose another port"
     case .auditLog(let path, let reason): "cannot write the audit log '\(path)': \(reason)"
     case .certificate(let reason): "TLS: \(reason)"
     case .system(let reason): "cannot start: \(reason)"
@@ -45,11 +49,12 @@ public enum SFUServerError: Error, Equatable, Sendable, CustomStringConvertible 
     }
   }
 
-  init(_ error: SocketError, host: String) {
+  init(_ error: SocketError, at address: SocketAddress) {
     switch error {
-    case .portInUse(let port): self = .mediaPortInUse(port)
+    case .portInUse(let port):
+      self = address.transport == .tcp ? .streamPortInUse(port) : .mediaPortInUse(port)
     case .permissionDenied(let port): self = .permissionDenied(port)
-    case .addressNotAvailable: self = .addressNotAvailable(host)
+    case .addressNotAvailable: self = .addressNotAvailable(address.host)
     case .system(let error): self = .system(error.description)
     }
   }

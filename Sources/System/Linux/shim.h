@@ -8,7 +8,9 @@
 #include <fcntl.h>
 #include <ifaddrs.h>
 #include <net/if.h>
+#include <netdb.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <netinet/udp.h>
 #include <poll.h>
 #include <pthread.h>
@@ -135,6 +137,19 @@ static inline int palbe_udp_socket(int is_ipv6) {
 
 static inline int palbe_tcp_socket(int is_ipv6) {
   return socket(is_ipv6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+}
+
+int palbe_accept4(int descriptor, struct sockaddr *address, socklen_t *length, int flags) __asm__("accept4");
+
+// The next connection of a listener as a close-on-exec descriptor that never blocks, or -1.
+static inline int palbe_accept(int descriptor, struct sockaddr_storage *address) {
+  socklen_t length = sizeof *address;
+  return palbe_accept4(descriptor, (struct sockaddr *)address, &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+}
+
+static inline int palbe_set_nonblocking(int descriptor) {
+  int flags = fcntl(descriptor, F_GETFL);
+  return flags < 0 ? -1 : fcntl(descriptor, F_SETFL, flags | O_NONBLOCK);
 }
 
 // The macro SIG_IGN is a cast that Swift cannot import.

@@ -42,6 +42,7 @@ extension FuzzTarget {
     .signature,
     .socketAddress,
     .srtpUnprotect,
+    .streamFrames,
     .stun,
     .tokenClaims,
     .transportFeedback,

@@ -1,6 +1,7 @@
 import PalbeCrypto
 import PalbeICE
 import PalbeUnits
+import PalbeWire
 
 extension FuzzTarget {
   /// What parses must encode and parse again to the same fields. Then the input's attributes go, under the right
@@ -27,6 +28,46 @@ extension FuzzTarget {
   static let iceCandidate = FuzzTarget(name: "ice-candidate") { bytes in
     guard let candidate = try? ICECandidate.parse(String(decoding: bytes, as: UTF8.self)) else { return }
     precondition((try? ICECandidate.parse(candidate.attribute)) == candidate, "does not round-trip")
+  }
+
+  /// A TCP stream in pieces, whose size is the first byte: the frames are those of a plain reading, whatever the pieces,
+  /// and each goes to what reads answers of a STUN server.
+  static let streamFrames = FuzzTarget(name: "stream-frames") { bytes in
+    guard let size = bytes.first else { return }
+    let stream = Array(bytes.dropFirst())
+    let server = SocketAddress(ipv4: 192, 0, 2, 1, port: 9)
+    var query = ReflexiveAddressQuery(servers: [server], random: RandomSource(seed: 1), at: .zero)
+    var expected: [ArraySlice<UInt8>] = []
+    var offset = 0
+    while offset + 2 <= stream.count {
+      let end = offset + 2 + (Int(stream[offset]) << 8 | Int(stream[offset + 1]))
+      guard end - offset - 2 <= 1_500, end <= stream.count else { break }
+      if end > offset + 2 { expected.append(stream[offset + 2..<end]) }
+      offset = end
+    }
+    var reader = StreamFrameReader(frameLimit: 1_500, capacity: 2_000)
+    var rest = stream[...]
+    var count = 0
+    while !rest.isEmpty {
+      _ = reader.fill { room in
+        precondition(room.count > 0, "no room")
+        let length = min(Int(size) + 1, room.count, rest.count)
+        for index in 0..<length { room[index] = rest[rest.startIndex + index] }
+        rest = rest.dropFirst(length)
+        return length
+      }
+      do {
+        while try reader.advance() {
+          reader.withFrame { frame in
+            precondition(count < expected.count, "too many frames")
+            precondition([UInt8](frame.span) == Array(expected[count]), "other frame")
+            query.handle(frame.span, from: server)
+          }
+          count += 1
+        }
+      } catch { break }
+    }
+    precondition(count == expected.count, "frames lost")
   }
 
   private static func reachAgents(_ bytes: [UInt8]) {

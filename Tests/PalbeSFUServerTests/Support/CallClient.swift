@@ -2,6 +2,7 @@ import PalbeCallCore
 import PalbeDTLS
 import PalbeEventLoop
 import PalbeFrameEncryption
+import PalbeICE
 import PalbeRTP
 import PalbeUnits
 import PalbeWebServer
@@ -25,6 +26,10 @@ final class CallClient {
   private var incoming = ReceiveBatch()
   private var packet = [UInt8](repeating: 0, count: 1_500)
   private let signaling: Signaling
+  /// Where it sends instead of its UDP socket.
+  private var stream: StreamLink?
+  /// Where the session believes to send to.
+  private var destination: SocketAddress?
   private(set) var events: [CallEvent] = []
   private(set) var frames: [ReceivedVideoFrame] = []
   private(set) var audio: [[UInt8]] = []
@@ -89,6 +94,12 @@ final class CallClient {
     for index in 0..<(try socket.receive(into: &incoming)) {
       Self.deliver(index, of: &incoming, to: &session, at: now)
     }
+    while let stream, let source = destination, var datagram = stream.receive() {
+      let count = datagram.count
+      datagram += [UInt8](repeating: 0, count: 64)
+      var span = datagram.mutableSpan
+      session.receive(&span, count: count, from: source, at: now)
+    }
     if let deadline = session.nextDeadline, deadline <= now { session.handleTimeout(at: now) }
     drain(at: now)
   }
@@ -107,7 +118,12 @@ final class CallClient {
     while true {
       var buffer = packet.mutableSpan
       guard let transmit = session.pollTransmit(into: &buffer, at: now) else { break }
-      socket.send(packet.span.extracting(0..<transmit.count), to: transmit.destination)
+      destination = transmit.destination
+      if let stream {
+        stream.send(packet.span.extracting(0..<transmit.count))
+      } else {
+        socket.send(packet.span.extracting(0..<transmit.count), to: transmit.destination)
+      }
     }
     while let frame = session.pollVideoFrame(at: now) { frames.append(frame) }
     while let event = session.pollEvent() { events.append(event) }
@@ -129,6 +145,45 @@ final class CallClient {
     drain(at: now)
   }
 
+  /// From now on everything goes through a TCP connection, as if UDP did not get through.
+  func useTCP(to address: SocketAddress) throws { stream = StreamLink(try TCPStream(connectingTo: address)) }
+
+  /// The connection breaks, and UDP works again.
+  func dropTCP() { stream = nil }
+
   /// Ends as a crashed program does, from the network's point of view.
   func vanish() { signaling.end() }
+}
+
+/// The client's end of an ICE-TCP connection.
+final class StreamLink {
+  let stream: TCPStream
+  private var reader = StreamFrameReader()
+  private var queue = StreamFrameQueue()
+
+  init(_ stream: consuming TCPStream) { self.stream = stream }
+
+  func send(_ datagram: Span<UInt8>) {
+    queue.append(datagram)
+    while !queue.isEmpty, let count = stream.write(queue.waiting), count > 0 { queue.written(count) }
+  }
+
+  /// The next datagram; nil when none is there, or no more will be.
+  func receive() -> [UInt8]? {
+    while true {
+      guard let isWhole = try? reader.advance() else { return nil }
+      if isWhole {
+        var datagram: [UInt8] = []
+        reader.withFrame { datagram = [UInt8]($0.span) }
+        return datagram
+      }
+      var count = 0
+      let isOpen = reader.fill { room in
+        let read = stream.read(into: &room)
+        count = read ?? 0
+        return read
+      }
+      guard isOpen, count > 0 else { return nil }
+    }
+  }
 }

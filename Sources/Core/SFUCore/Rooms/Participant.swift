@@ -44,6 +44,8 @@ final class Participant {
   var version: UInt32 = 1
   private(set) var isClosed = false
   var lastSignalAt: Instant
+  /// What it has asked for by signaling lately.
+  var signals = WorkAccount()
   /// The earliest of this participant's timers.
   private(set) var deadline = Instant.distantFuture
   var nextReportAt = Instant.distantFuture

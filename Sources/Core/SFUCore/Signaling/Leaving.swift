@@ -5,7 +5,8 @@ import PalbeUnits
 /// Why a participant is taken out of its room.
 enum Departure {
   case clientLeft, connectionClosed, replaced, pingTimeout, connectTimeout, consentExpired, transportFailed,
-    transportClosed, serverShutdown, unknownTrack, removed, roomDeleted, noAnswer
+    transportClosed, serverShutdown, unknownTrack, removed, roomDeleted, noAnswer,
+    flooding
 
   var reason: LiveKit.DisconnectReason {
     switch self {
@@ -15,7 +16,7 @@ enum Departure {
     case .pingTimeout, .connectTimeout, .consentExpired: .connectionTimeout
     case .transportFailed, .noAnswer: .mediaFailure
     case .unknownTrack: .stateMismatch
-    case .removed: .participantRemoved
+    case .removed, .flooding: .participantRemoved
     case .roomDeleted: .roomDeleted
     case .serverShutdown: .serverShutdown
     }
@@ -25,7 +26,7 @@ enum Departure {
   var action: LiveKit.LeaveRequest.Action? {
     switch self {
     case .clientLeft, .connectionClosed, .transportClosed: nil
-    case .replaced, .serverShutdown, .removed, .roomDeleted: .disconnect
+    case .replaced, .serverShutdown, .removed, .roomDeleted, .flooding: .disconnect
     // Its network may have come back: everything from the start.
     case .pingTimeout, .connectTimeout, .consentExpired, .transportFailed, .unknownTrack,
       .noAnswer:
@@ -38,6 +39,7 @@ enum Departure {
     case .clientLeft: "participant left"
     case .connectionClosed: "signaling connection closed"
     case .removed: "participant removed by an operator"
+    case .flooding: "participant removed for flooding its signaling"
     case .roomDeleted: "participant told to leave a deleted room"
     case .noAnswer: "participant answered no offer in time"
     case .unknownTrack: "participant resumed with a track that is not known"
@@ -84,7 +86,10 @@ extension SignalPlane {
     case .signaling:
       // Media flows: only signaling has to be made anew.
       askToResume(participant, until: now + context.configuration.resumeTimeout)
-    case .consent: askToResume(participant, until: now + context.configuration.consentGrace)
+    case .consent:
+      // Nothing may be sent there any more (RFC 7675 §5.1).
+      for transport in participant.transports { transport.loseConsent() }
+      askToResume(participant, until: now + context.configuration.consentGrace)
     }
   }
 

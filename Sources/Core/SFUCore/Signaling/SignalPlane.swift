@@ -10,6 +10,7 @@ struct SignalPlane {
   /// Takes one message of a participant's. What cannot be read is dropped, what is not known ignored.
   func handle(_ bytes: [UInt8], on connection: ConnectionID, at now: Instant) {
     guard let participant = directory.participant(on: connection) else { return }
+    guard participant.mayAsk(at: now) else { return remove(participant, .flooding, at: now) }
     let request: LiveKit.SignalRequest
     do throws(ProtobufError) { request = try LiveKit.SignalRequest(serialized: bytes) } catch {
       context.log(.warning, "unreadable signal message", participant.logFields)
@@ -17,6 +18,11 @@ struct SignalPlane {
     }
     participant.lastSignalAt = now
     guard let message = request.message else { return }
+    switch message {
+    case .offer, .answer:
+      guard participant.mayAsk(19, at: now) else { return remove(participant, .flooding, at: now) }
+    default: break
+    }
     handle(message, of: participant, at: now)
   }
 
@@ -52,6 +58,11 @@ struct SignalPlane {
 }
 
 extension Participant {
+  /// False when it has asked for too much by signaling.
+  fileprivate func mayAsk(_ cost: Int = 1, at now: Instant) -> Bool {
+    context.configuration.signalAllowance.admits(cost, on: &signals, at: now)
+  }
+
   var logFields: [(name: String, value: String)] {
     [("room", room.name), ("identity", identity), ("participant", sid)]
   }

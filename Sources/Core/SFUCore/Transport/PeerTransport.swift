@@ -29,6 +29,8 @@ final class PeerTransport {
   /// What leads to it in the directory.
   var fragments: [String] = []
   var addresses: [SocketAddress] = []
+  /// What its peer has sent lately.
+  var received = WorkAccount()
   private(set) var ice: ICELiteAgent
   private(set) var isConnected = false
   /// SHA-256 of the peer's certificate, from its offer.
@@ -54,6 +56,12 @@ final class PeerTransport {
   func handleCheck(_ datagram: Span<UInt8>, from remote: SocketAddress, at now: Instant) -> ICELiteAction {
     ice.handle(datagram, from: remote, at: now)
   }
+
+  /// A TCP connection has ended; what went to it goes where the latest check came from.
+  func forget(_ address: SocketAddress) { ice.forget(address) }
+
+  /// The peer's consent is gone where it was not refreshed.
+  func loseConsent() { ice.loseConsent() }
 
   func restartICE(using random: inout RandomSource) {
     ice.restart(local: ICECredentials(using: &random))

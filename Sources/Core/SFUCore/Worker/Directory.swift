@@ -86,6 +86,13 @@ final class Directory {
     }
   }
 
+  /// The TCP connection from `address` has ended.
+  func release(_ address: SocketAddress) {
+    guard let endpoint = byAddress.removeValue(forKey: address) else { return }
+    endpoint.transport.addresses.removeAll { $0 == address }
+    endpoint.transport.forget(address)
+  }
+
   func remove(_ participant: Participant) {
     participants.removeAll { $0 === participant }
     if let connection = participant.connection { byConnection[connection] = nil }

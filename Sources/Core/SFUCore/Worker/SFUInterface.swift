@@ -52,6 +52,8 @@ public enum SFUInput: Sendable {
   case signal(ConnectionID, [UInt8])
   /// The WebSocket is gone.
   case closed(ConnectionID)
+  /// A TCP connection that datagrams came from has ended.
+  case disconnected(SocketAddress)
   /// An operator's command; its answer is an event.
   case command(CommandID, RoomCommand)
   /// Tell every participant to leave (SERVER_SHUTDOWN) and close.
@@ -96,7 +98,7 @@ public struct SFULogRecord: Sendable, Equatable {
 
 /// How a worker behaves.
 public struct SFUConfiguration: Sendable {
-  /// The host candidates that answers carry: this worker's UDP socket, one per local address.
+  /// The host candidates that answers carry: this worker's UDP socket and TCP port, one each per local address.
   public var candidates: [SocketAddress]
   /// Shown to clients as the server's version; empty when there is nothing to tell.
   public var serverVersion = ""
@@ -136,6 +138,26 @@ public struct SFUConfiguration: Sendable {
   public var maxParticipantsPerRoom = 1_000
   public var maxTracksPerParticipant = 32
   public var maxPendingTracks = 20
+
+  /// Datagrams a second that are taken from one participant's transport, with bursts of an eighth as many; the rest is dropped
+  /// unread. A check, or a datagram of a handshake, counts as 32. A billion turns it off.
+  public var participantRate = 16_000 {
+    didSet { participantAllowance = Self.allowance(participantRate) }
+  }
+  /// Checks a second that are looked at from one address without a participant, with bursts of four times as many.
+  public var strangerRate = 500 {
+    didSet { strangerAllowance = WorkAllowance(rate: strangerRate, burst: 4 * strangerRate) }
+  }
+  /// Signal messages a second of one participant, with bursts of ten times as many; an offer or answer counts as 20. Who
+  /// sends more must leave.
+  public var signalRate = 100 {
+    didSet { signalAllowance = WorkAllowance(rate: signalRate, burst: 10 * signalRate) }
+  }
+  private(set) var participantAllowance = allowance(16_000)
+  private(set) var strangerAllowance = WorkAllowance(rate: 500, burst: 2_000)
+  private(set) var signalAllowance = WorkAllowance(rate: 100, burst: 1_000)
+
+  private static func allowance(_ rate: Int) -> WorkAllowance { WorkAllowance(rate: rate, burst: rate / 8) }
 
   public init(candidates: [SocketAddress]) { self.candidates = candidates }
 }

@@ -35,6 +35,7 @@ import PalbeWire
   private var media = MediaBatch()
   /// For repairs.
   private var repaired = MediaPacket()
+  private var strangers: StrangerTable
 
   /// A worker without rooms.
   ///
@@ -50,6 +51,7 @@ import PalbeWire
       configuration: configuration, identity: identity,
       clock: WallClock(origin: now, unixNanoseconds: unixNanoseconds), random: random)
     signals = SignalPlane(context: context, directory: directory)
+    strangers = StrangerTable(configuration.strangerAllowance, using: &context.random)
   }
 
   /// Takes what the shell has to tell.
@@ -60,6 +62,7 @@ import PalbeWire
     case .join(let connection, let details): signals.join(details, on: connection, at: now)
     case .signal(let connection, let bytes): signals.handle(bytes, on: connection, at: now)
     case .closed(let connection): signals.closed(connection, at: now)
+    case .disconnected(let address): directory.release(address)
     case .command(let id, let command):
       context.events.append(.answer(id, signals.carryOut(command, at: now)))
     case .shutDown: signals.shutDown(at: now)
@@ -79,23 +82,27 @@ import PalbeWire
     context.now = now
     media.beginDatagram()
     guard count > 0, count <= min(datagram.count, MediaPacket.limit) else { return }
-    switch PacketKind(datagram.span.extracting(0..<count)) {
-    case .stun: receiveCheck(datagram.span.extracting(0..<count), from: remote, at: now)
-    case .dtls: receiveHandshake(datagram.span.extracting(0..<count), from: remote, at: now)
+    let kind = PacketKind(datagram.span.extracting(0..<count))
+    if case .stun = kind {
+      return receiveCheck(datagram.span.extracting(0..<count), from: remote, at: now)
+    }
+    // Only a check can make an address a participant's.
+    guard let endpoint = directory.endpoint(at: remote) else { return }
+    let transport = endpoint.transport
+    guard context.admits(kind, over: transport, at: now) else { return }
+    switch kind {
+    case .dtls:
+      receiveHandshake(datagram.span.extracting(0..<count), from: remote, for: endpoint, at: now)
     case .rtp:
-      guard let endpoint = directory.endpoint(at: remote),
-        let length = endpoint.transport.unprotectRTP(&datagram, count: count),
+      guard let length = transport.unprotectRTP(&datagram, count: count),
         // Nobody sends media where it receives, in a session of two connections.
-        endpoint.transport === endpoint.participant.transport
+        transport === endpoint.participant.transport
       else { return }
       media.receive(datagram.span.extracting(0..<length), from: endpoint.participant, at: now)
     case .rtcp:
-      guard let endpoint = directory.endpoint(at: remote),
-        let length = endpoint.transport.unprotectRTCP(&datagram, count: count)
-      else { return }
-      endpoint.participant.receiveControl(
-        datagram.span.extracting(0..<length), over: endpoint.transport, at: now)
-    case .turnChannel, .unknown: return
+      guard let length = transport.unprotectRTCP(&datagram, count: count) else { return }
+      endpoint.participant.receiveControl(datagram.span.extracting(0..<length), over: transport, at: now)
+    case .stun, .turnChannel, .unknown: return
     }
   }
 
@@ -135,6 +142,12 @@ import PalbeWire
     }
   }
 
+  /// Everyone on this worker; for tests.
+  var people: [Participant] { directory.participants }
+
+  /// True for an address that a participant's check came from; what else connects may be closed.
+  public func isServed(_ remote: SocketAddress) -> Bool { directory.endpoint(at: remote) != nil }
+
   /// Shows the RTP packet of the last `receive`, as SRTP gave it out: all that the SFU ever sees of it. Nothing happens when
   /// that datagram was no RTP packet, or not a participant's.
   public func withReceivedMedia(_ body: (Span<UInt8>) -> Void) {
@@ -159,11 +172,17 @@ import PalbeWire
     return nil
   }
 
-  private func receiveCheck(_ datagram: Span<UInt8>, from remote: SocketAddress, at now: Instant) {
+  private mutating func receiveCheck(
+    _ datagram: Span<UInt8>, from remote: SocketAddress, at now: Instant
+  ) {
     guard let fragment = ICELiteAgent.localUsernameFragment(of: datagram),
       let endpoint = directory.endpoint(fragment: fragment)
     else { return }
     let transport = endpoint.transport
+    let isKnown = directory.endpoint(at: remote)?.transport === transport
+    guard
+      isKnown ? context.admits(.stun, over: transport, at: now) : strangers.admits(remote, at: now)
+    else { return }
     let response: [UInt8]
     switch transport.handleCheck(datagram, from: remote, at: now) {
     case .respond(let bytes): response = bytes
@@ -176,8 +195,9 @@ import PalbeWire
     if let deadline = transport.ice.consentDeadline { endpoint.participant.wake(at: deadline) }
   }
 
-  private func receiveHandshake(_ datagram: Span<UInt8>, from remote: SocketAddress, at now: Instant) {
-    guard let endpoint = directory.endpoint(at: remote) else { return }
+  private func receiveHandshake(
+    _ datagram: Span<UInt8>, from remote: SocketAddress, for endpoint: Directory.Endpoint, at now: Instant
+  ) {
     let participant = endpoint.participant
     let progress = endpoint.transport.handleDTLS(datagram, from: remote, at: now)
     participant.flushHandshake()

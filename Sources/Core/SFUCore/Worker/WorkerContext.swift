@@ -1,6 +1,7 @@
 import PalbeDTLS
 import PalbeLiveKit
 import PalbeProtobuf
+import PalbeRTP
 import PalbeUnits
 import PalbeWire
 
@@ -43,6 +44,21 @@ final class WorkerContext {
     guard instant < nextDeadline else { return }
     let late = instant.nanoseconds % Self.grid
     nextDeadline = late == 0 ? instant : instant + TimeDelta(nanoseconds: Self.grid - late)
+  }
+
+  /// False when the participant behind the transport has sent more than its share: the datagram is dropped before anything
+  /// is decrypted or allocated, so that it costs the others little.
+  @inline(__always)
+  func admits(_ kind: PacketKind, over transport: PeerTransport, at now: Instant) -> Bool {
+    let cost =
+      switch kind {
+      case .rtp, .rtcp: 1
+      // Data channels, once the handshake is done; before that each may cost a signature.
+      case .dtls: transport.isConnected ? 1 : 32
+      case .stun: 32
+      case .turnChannel, .unknown: 1
+      }
+    return configuration.participantAllowance.admits(cost, on: &transport.received, at: now)
   }
 
   /// Begins a round over all timers, in which each says anew when it is due.

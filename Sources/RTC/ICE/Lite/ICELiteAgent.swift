@@ -51,12 +51,32 @@ public struct ICELiteAgent: Sendable {
     self.local = local
   }
 
-  /// The fragment by which a server finds the agent that a request is for; nil when it is no readable request.
+  /// Bytes of a fragment that a server's own agents may have.
+  private static let fragmentLimit = 15
+
+  /// The fragment by which a server finds the agent that a request is for; nil when it is no request with one.
+  ///
+  /// Allocates nothing, whatever the datagram is: a fragment of more than 15 bytes is none of ours.
   public static func localUsernameFragment(of datagram: Span<UInt8>) -> String? {
-    guard STUNMessage.isSTUN(datagram), let message = try? STUNMessage.parse(datagram),
-      message.messageClass == .request, let fragment = message.receiverFragment
-    else { return nil }
-    return String(decoding: fragment, as: UTF8.self)
+    // A Binding request: class and method together are 1.
+    guard STUNMessage.isSTUN(datagram), datagram.uint16(at: 0) == STUNMessage.binding else { return nil }
+    var offset = STUNMessage.headerByteCount
+    while offset + 4 <= datagram.count {
+      let length = Int(datagram.uint16(at: offset + 2))
+      let start = offset + 4
+      guard start + length <= datagram.count else { return nil }
+      if datagram.uint16(at: offset) == STUNAttribute.username {
+        let end = start + min(length, fragmentLimit + 1)
+        guard let colon = (start..<end).first(where: { datagram[$0] == UInt8(ascii: ":") }) else {
+          return nil
+        }
+        return unsafe datagram.extracting(start..<colon).withUnsafeBufferPointer { bytes in
+          unsafe String(decoding: bytes, as: UTF8.self)
+        }
+      }
+      offset = start + (length + 3) & ~3
+    }
+    return nil
   }
 
   /// Takes one datagram that is STUN by its first byte.
@@ -108,6 +128,22 @@ public struct ICELiteAgent: Sendable {
   /// When `isExpired` turns true unless another check comes; nil while none ever came.
   public var consentDeadline: Instant? {
     lastAuthenticatedCheck.map { $0 + Self.consentTimeout + .nanoseconds(1) }
+  }
+
+  /// Consent is gone: nothing is sent anywhere before another check (RFC 7675 §5.1).
+  public mutating func loseConsent() {
+    proven = []
+    selectedRemote = nil
+    isNominated = false
+  }
+
+  /// A TCP connection has ended: it is proven no more, and where media went to it, it goes to the source of the latest
+  /// check instead, or nowhere before the next one.
+  public mutating func forget(_ address: SocketAddress) {
+    proven.removeAll { $0.address == address }
+    guard selectedRemote == address else { return }
+    selectedRemote = proven.max { $0.at < $1.at }?.address
+    isNominated = false
   }
 
   /// New credentials (RFC 8445 §9). Media goes on to the old address until the peer nominates under the new ones.

@@ -2,23 +2,46 @@ import PalbeEventLoop
 import PalbeUnits
 
 /// The addresses at which clients are told to reach a worker.
-enum HostCandidates {
-  /// - Parameters:
-  ///   - socket: where the worker's socket is bound.
-  ///   - node: an address to announce instead, such as the public one of a host behind a one-to-one NAT.
-  ///   - hostAddresses: those of the host's interfaces, loopback last.
-  static func candidates(
-    of socket: SocketAddress, node: SocketAddress?, hostAddresses: [SocketAddress]
-  ) -> [SocketAddress] {
-    func at(_ address: SocketAddress) -> SocketAddress {
-      var address = address
-      address.port = socket.port
-      return address
+struct HostCandidates {
+  /// Where the worker listens, without ports: "0.0.0.0" hears IPv4 alone, "::" both.
+  var bound: [SocketAddress]
+  /// Those of the host's interfaces, loopback last.
+  var hostAddresses: [SocketAddress]
+  /// Announced instead of the host's addresses of the same family, such as the public one of a host behind a one-to-one
+  /// NAT.
+  var external: SocketAddress?
+  /// The replaced ones are announced too, after it.
+  var keepsInternal = false
+
+  /// The candidates with this port and transport.
+  func at(_ port: UInt16, _ transport: SocketAddress.Transport = .udp) -> [SocketAddress] {
+    var announced: [SocketAddress] = []
+    var internals: [SocketAddress] = []
+    for address in bound.flatMap(heard) {
+      if let external, address.family == external.family || address.isLoopback {
+        if !address.isLoopback { internals.append(address) }
+      } else {
+        announced.append(address)
+      }
     }
-    if let node { return [at(node)] }
-    guard socket.high == 0, socket.low == 0 else { return [socket] }
-    // "0.0.0.0" hears IPv4 alone, "::" both.
-    let heard = hostAddresses.filter { socket.family == .ipv6 || $0.family == .ipv4 }
-    return heard.map(at)
+    if let external { announced.insert(external, at: 0) }
+    if keepsInternal { announced += internals }
+    var seen: Set<SocketAddress> = []
+    return announced.compactMap { address in
+      var address = address
+      address.port = port
+      address.transport = transport
+      return seen.insert(address).inserted ? address : nil
+    }
   }
+
+  private func heard(at address: SocketAddress) -> [SocketAddress] {
+    guard address.isUnspecified else { return [address] }
+    return hostAddresses.filter { address.family == .ipv6 || $0.family == .ipv4 }
+  }
+}
+
+extension SocketAddress {
+  /// "0.0.0.0" or "::".
+  var isUnspecified: Bool { high == 0 && low == 0 }
 }

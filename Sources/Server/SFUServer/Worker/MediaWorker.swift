@@ -8,7 +8,7 @@ import PalbeUnits
 /// What a worker is made of, before its thread runs.
 struct WorkerSeed: ~Copyable, Sendable {
   var index: Int
-  var socket: UDPSocket
+  var sockets: Sockets
   var poller: Poller
   var inbox: WorkerInbox
   var configuration: SFUConfiguration
@@ -34,11 +34,12 @@ struct MediaWorker: ~Copyable {
   /// A worker without work turns this often, for the health check.
   private static let heartbeat = TimeDelta.seconds(1)
 
-  private enum Token: UInt64 { case socket, inbox }
+  private enum Token: UInt64 { case socket, inbox, listener }
 
   private var core: SFUWorker
   private let index: Int
-  private let socket: UDPSocket
+  private let sockets: Sockets
+  private let streams: StreamConnections?
   private var poller: Poller
   private let inbox: WorkerInbox
   private let audit: AuditBuffer?
@@ -71,11 +72,16 @@ struct MediaWorker: ~Copyable {
     core = SFUWorker(
       configuration: seed.configuration, identity: seed.identity, random: SystemRandom.source(),
       now: MonotonicClock.now(), unixNanoseconds: WallClock.unixNanoseconds())
-    try seed.poller.add(seed.socket.fileDescriptor, token: Token.socket.rawValue)
+    try seed.poller.add(seed.sockets.udp.fileDescriptor, token: Token.socket.rawValue)
     for descriptor in seed.inbox.fileDescriptors {
       try seed.poller.add(descriptor, token: Token.inbox.rawValue)
     }
-    socket = seed.socket
+    if let listener = seed.sockets.tcp {
+      streams = try StreamConnections(listener, token: Token.listener.rawValue, in: seed.poller)
+    } else {
+      streams = nil
+    }
+    sockets = seed.sockets
     poller = seed.poller
   }
 
@@ -94,21 +100,25 @@ struct MediaWorker: ~Copyable {
     try wait()
     var hasMessages = false
     var hasDatagrams = false
+    var hasStreams = false
     for event in 0..<readyCount {
       switch Token(rawValue: poller[event].token) {
       case .inbox: hasMessages = true
-      case .socket, nil: hasDatagrams = poller[event].isReadable
+      case .socket: hasDatagrams = poller[event].isReadable
+      case .listener, nil: hasStreams = true
       }
     }
     var now = MonotonicClock.now()
     inbox.markTurn(at: now)
     if hasMessages { handleMessages(at: now) }
     if hasDatagrams { try receive() }
+    if hasStreams { receiveStreams() }
     now = MonotonicClock.now()
     if !isStopped, let deadline = nextDeadline, deadline <= now {
       core.handleTimeout(at: now)
       takeOutput(at: now)
     }
+    tendStreams(at: now)
     flush(at: now)
     audit?.flush(ifDueAt: now)
   }
@@ -173,7 +183,7 @@ struct MediaWorker: ~Copyable {
 
   private mutating func receive() throws(SystemError) {
     for _ in 0..<Self.receiveRounds {
-      let count = try socket.receive(into: &incoming)
+      let count = try sockets.udp.receive(into: &incoming)
       let now = MonotonicClock.now()
       for index in 0..<count {
         guard incoming.byteCount(index) > 0 else { continue }
@@ -198,15 +208,64 @@ struct MediaWorker: ~Copyable {
     core.receive(&datagram, count: byteCount, from: source, at: now)
   }
 
+  // MARK: Streams
+
+  /// Serves every TCP connection that is ready once, so that none holds up another.
+  private mutating func receiveStreams() {
+    let now = MonotonicClock.now()
+    for event in 0..<readyCount {
+      let ready = poller[event]
+      if ready.token == Token.listener.rawValue {
+        streams?.accept(in: poller, at: now)
+      } else if ready.token >= StreamConnections.firstToken {
+        if ready.isWritable { streams?.resume(ready.token, in: poller, at: now) }
+        if ready.isReadable { receiveStream(ready.token, at: now) }
+      }
+    }
+  }
+
+  private mutating func receiveStream(_ token: UInt64, at now: Instant) {
+    guard let streams else { return }
+    streams.read(token)
+    while streams.advance(token) {
+      Self.deliver(token, of: streams, to: &core, at: now)
+      if let audit { core.withReceivedMedia { audit.record($0, at: now) } }
+      takeOutput(at: now)
+    }
+  }
+
+  private static func deliver(
+    _ token: UInt64, of streams: StreamConnections, to core: inout SFUWorker, at now: Instant
+  ) {
+    streams.withFrame(token) { datagram, source in
+      core.receive(&datagram, count: datagram.count, from: source, at: now)
+    }
+  }
+
+  /// Closes what no participant uses, and tells the core of what has ended.
+  private mutating func tendStreams(at now: Instant) {
+    guard let streams else { return }
+    streams.sweep(in: poller, at: now) { core.isServed($0) }
+    for address in streams.ended {
+      core.handle(.disconnected(address), at: now)
+      takeOutput(at: now)
+    }
+    streams.forgetEnded()
+  }
+
   // MARK: Output
 
   /// The core writes into the batch. False when the batch is full before the core is done.
   private static func takeDatagrams(
-    from core: inout SFUWorker, into batch: inout SendBatch, at now: Instant
+    from core: inout SFUWorker, into batch: inout SendBatch, or streams: StreamConnections?, at now: Instant
   ) -> Bool {
     while !batch.isFull {
       var slot = batch.nextSlot()
       guard let transmit = core.pollTransmit(into: &slot, at: now) else { return true }
+      if transmit.destination.transport == .tcp {
+        streams?.send(slot.span.extracting(0..<transmit.count), to: transmit.destination)
+        continue
+      }
       batch.commit(byteCount: transmit.count, to: transmit.destination)
     }
     return false
@@ -214,7 +273,7 @@ struct MediaWorker: ~Copyable {
 
   /// Takes what one input has caused: datagrams into the batch, events to their sockets and to the log.
   private mutating func takeOutput(at now: Instant) {
-    while !Self.takeDatagrams(from: &core, into: &outgoing, at: now) { makeRoom(at: now) }
+    while !Self.takeDatagrams(from: &core, into: &outgoing, or: streams, at: now) { makeRoom(at: now) }
     while let event = core.pollEvent() {
       switch event {
       case .send(let id, let message): connections[id]?.send(message)
@@ -246,12 +305,13 @@ struct MediaWorker: ~Copyable {
 
   /// Hands the batch to the kernel; what does not fit waits until the socket has room.
   private mutating func flush(at now: Instant) {
-    let isDone = outgoing.isEmpty || socket.send(&outgoing)
+    streams?.flush(in: poller, at: now)
+    let isDone = outgoing.isEmpty || sockets.udp.send(&outgoing)
     guard isDone == awaitsRoom else { return }
     awaitsRoom = !isDone
     do throws(SystemError) {
       try poller.modify(
-        socket.fileDescriptor, token: Token.socket.rawValue,
+        sockets.udp.fileDescriptor, token: Token.socket.rawValue,
         interest: awaitsRoom ? [.readable, .writable] : .readable)
     } catch {
       log.write(.warning, "socket not watched", [("worker", "\(index)"), ("reason", error.description)])
@@ -261,7 +321,7 @@ struct MediaWorker: ~Copyable {
   /// The batch is full: sends it. When the kernel takes no more, the packets are lost here instead of on the
   /// way; a late one is worth less than the next.
   private mutating func makeRoom(at now: Instant) {
-    if socket.send(&outgoing) { return }
+    if sockets.udp.send(&outgoing) { return }
     dropped += outgoing.count
     outgoing.removeAll()
     guard now - reportedAt >= .seconds(1) else { return }
