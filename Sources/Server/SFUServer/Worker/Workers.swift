@@ -92,7 +92,8 @@ struct Workers {
       settings.serverVersion = Release.version
       let seed = WorkerSeed(
         index: index, sockets: sockets, poller: try Poller(), inbox: inbox, data: data,
-        configuration: settings, identity: identity, auditFile: audit, log: log, minter: TokenMinter(keys: configuration.keys),
+        configuration: settings, identity: identity, auditFile: audit, log: log,
+        minter: TokenMinter(keys: configuration.keys),
         notify: notify)
       let thread = try WorkerThread(name: "sfu-worker-\(index)", moving: seed) { seed in
         do throws(SystemError) {
