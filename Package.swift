@@ -83,7 +83,7 @@ let targets: [Target] = [
     "Core", "SFUCore",
     base + [
       "PalbeCrypto", "PalbeProtobuf", "PalbeRTP", "PalbeCongestion", "PalbeSDP", "PalbeSRTP", "PalbeICE",
-      "PalbeDTLS", "PalbeLiveKit",
+      "PalbeDTLS", "PalbeDataChannels", "PalbeLiveKit",
     ]),
   library(
     "Core", "CallCore",
@@ -105,8 +105,8 @@ let targets: [Target] = [
   library(
     "Server", "SFUServer",
     base + [
-      "PalbeCrypto", "PalbeProtobuf", "PalbeLiveKit", "PalbeDTLS", "PalbeICE", "PalbeSFUCore", "PalbeEventLoop",
-      "PalbeWebServer", "CPalbeZlib",
+      "PalbeCrypto", "PalbeProtobuf", "PalbeLiveKit", "PalbeDTLS", "PalbeDataChannels", "PalbeICE",
+      "PalbeSFUCore", "PalbeEventLoop", "PalbeWebServer", "CPalbeZlib",
     ], settings: strict),
 
   // SDK: the public products; their names carry no further prefix.
@@ -198,8 +198,8 @@ let targets: [Target] = [
     "PalbeSFUCore",
     base + [
       "PalbeCrypto", "PalbeProtobuf", "PalbeRTP", "PalbeSDP", "PalbeSRTP", "PalbeICE", "PalbeDTLS",
-      "PalbeLiveKit", "PalbeCongestion",
-      "PalbeTestKit", "PalbeNetSim", "CPalbeMallocCounter",
+      "PalbeDataChannels", "PalbeLiveKit", "PalbeCongestion",
+      "PalbeTestKit", "PalbeNetSim", "CPalbeMallocCounter", "CPalbeProcess",
     ]),
   tests(
     "PalbeCallCore",

@@ -34,6 +34,8 @@ struct ReceivedPacket {
 /// A client made of the same parts as a real one: full ICE, DTLS, SRTP, and offers as LiveKit's clients write them.
 final class ScriptedClient {
   let identity: String
+  /// In the order of their making.
+  let number: UInt64
   var connection: ConnectionID
   /// Where its socket is; a client over TCP has the same address in another transport.
   let socketAddress: SocketAddress
@@ -75,10 +77,14 @@ final class ScriptedClient {
   var answersOffers = true
   var pingsAutomatically = true
   var nextPing = Instant.zero
+  /// Its data channels, in a world that has them.
+  var channels = ClientChannels()
+  var offersData = true
   var answersChecks = true
 
   init(identity: String, number: UInt64, random: inout RandomSource) throws {
     self.identity = identity
+    self.number = number
     connection = ConnectionID(number)
     socketAddress = SocketAddress(ipv4: 10, 0, 0, UInt8(truncatingIfNeeded: number), port: 5_000)
     certificate = try DTLSIdentity(nowUnix: 1_760_000_000, using: &random)
@@ -100,7 +106,7 @@ final class ScriptedClient {
     var media: [MediaSection] = []
     for index in 0..<audioSections { media.append(section(.audio, mid: "a\(index)", .recvonly)) }
     for index in 0..<videoSections { media.append(section(.video, mid: "v\(index)", .recvonly)) }
-    media.append(.dataChannel(mid: "data"))
+    if offersData { media.append(.dataChannel(mid: "data")) }
     for track in tracks {
       let isRetired = retiredCids.contains(track.cid)
       var sending = section(track.kind, mid: track.cid, isRetired ? .inactive : .sendonly)

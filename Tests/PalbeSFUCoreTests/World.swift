@@ -26,6 +26,8 @@ final class World {
   var isRecording = true
   /// Media packets as `withReceivedMedia` showed them.
   var received: [[UInt8]] = []
+  /// SCTP for the worker and its clients; nil in tests without data channels.
+  var data: DataChannels?
   /// What was protected under each destination, SSRC and extended sequence number.
   private var protected: [String: [UInt8]] = [:]
   private var unwrappers: [String: SequenceUnwrapper] = [:]
@@ -130,6 +132,11 @@ final class World {
     for bytes in datagrams { network.send(bytes, from: client.address, to: Self.server, at: now) }
   }
 
+  /// Reports of SCTP's to the worker.
+  func deliverReports() {
+    while let report = data?.pollForWorker() { handle(.sctp(report)) }
+  }
+
   func receive(_ bytes: [UInt8], from source: SocketAddress) {
     var buffer = bytes + [UInt8](repeating: 0, count: 64)
     var span = buffer.mutableSpan
@@ -161,16 +168,18 @@ final class World {
       case .notice(let notice): notices.append(notice)
       case .refreshToken(let connection, let grant): tokens.append((connection, grant))
       case .log(let record): log.append(record)
+      case .sctp(let command): data?.handle(command, at: now)
       }
     }
     react()
   }
 
-  private func react() {
+  func react() {
     for client in clients {
       while !client.reactions.isEmpty, !client.isClosed {
         signal(client.reactions.removeFirst(), from: client)
       }
+      data?.serve(client, at: now)
       send(client.poll(at: now), from: client)
     }
   }
@@ -192,14 +201,17 @@ final class World {
   func run(for time: TimeDelta, until condition: () -> Bool = { false }) -> Bool {
     let end = now + time
     while !condition() {
-      let deadlines = [network.nextArrival, worker.nextDeadline] + clients.map(\.nextDeadline)
+      let deadlines =
+        [network.nextArrival, worker.nextDeadline, data?.nextDeadline] + clients.map(\.nextDeadline)
       let next = max(now, deadlines.compactMap { $0 }.min() ?? end)
       guard next <= end else {
         now = end
         return condition()
       }
       now = next
+      data?.advance(to: now)
       step()
+      deliverReports()
     }
     return true
   }

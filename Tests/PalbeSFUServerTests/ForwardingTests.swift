@@ -155,7 +155,8 @@ struct ForwardingTests {
     let identity = try DTLSIdentity(nowUnix: Tokens.now, using: &random)
     var worker = try MediaWorker(
       WorkerSeed(
-        index: 0, sockets: sockets, poller: try Poller(), inbox: inbox, configuration: configuration,
+        index: 0, sockets: sockets, poller: try Poller(), inbox: inbox, data: try SCTPPort(number: 0),
+        configuration: configuration,
         identity: identity, auditFile: nil, log: ServerLog(level: .warning)))
 
     func join(_ name: String) async throws -> CallClient {

@@ -1,5 +1,6 @@
 import Foundation
 import PalbeLiveKit
+import PalbeProtobuf
 import PalbeSDP
 import PalbeTestKit
 import PalbeUnits
@@ -37,16 +38,37 @@ struct SignalingTests {
     #expect(candidates.contains { $0.contains(" 127.0.0.1 \(server.mediaAddresses[worker].port) typ host") })
   }
 
-  @Test("ping is answered, text ends the socket politely")
-  func endings() async throws {
+  @Test("ping is answered")
+  func ping() async throws {
     let server = try SFUServer.onLoopback()
     let client = try await SignalClient.connect(to: server, room: "hall", identity: "anna")
     client.send(.pingReq(LiveKit.Ping()))
     let pong = try await client.first { if case .pongResp(let pong) = $0 { pong } else { nil } }
     #expect(pong.timestamp > 0)
-    client.socket.send(text: "{}")
-    while try await client.next() != nil {}
-    #expect(client.socket.closure?.code == 1_003)
+  }
+
+  @Test("1.1: after a client's first text frame both sides speak JSON; text that is none is passed over")
+  func text() async throws {
+    let server = try SFUServer.onLoopback()
+    let client = try await SignalClient.connect(to: server, room: "hall", identity: "anna")
+    _ = try await client.first { if case .join = $0 { true } else { nil } }
+    client.socket.send(text: "no JSON")
+    client.socket.send(text: "[]")
+    client.socket.send(text: #"{"ping_req":{"timestamp":"123"},"unknown":{}}"#)
+    let pong = try await client.firstText { if case .pongResp(let pong) = $0 { pong } else { nil } }
+    #expect(pong.lastPingTimestamp == 123)
+    // Binary still reads, and is answered as text.
+    client.send(.pingReq(.with { $0.timestamp = 124 }))
+    let second = try await client.firstText { if case .pongResp(let pong) = $0 { pong } else { nil } }
+    #expect(second.lastPingTimestamp == 124)
+    // The others are not changed by it.
+    let bert = try await SignalClient.connect(to: server, room: "hall", identity: "bert")
+    _ = try await bert.first { if case .join = $0 { true } else { nil } }
+    let update = try await client.firstText { message -> LiveKit.ParticipantInfo? in
+      guard case .update(let update) = message else { return nil }
+      return update.participants.first { $0.identity == "bert" }
+    }
+    #expect(update.sid.hasPrefix("PA_"))
   }
 
   @Test("a socket that is killed takes its participant with it")

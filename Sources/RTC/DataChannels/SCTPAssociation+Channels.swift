@@ -61,56 +61,86 @@ extension SCTPAssociation {
   public func send(
     _ message: Span<UInt8>, kind: MessageKind, channel id: UInt16, at now: Instant
   ) throws(SCTPError) {
+    try send(SCTPMessage(channel: id, kind: kind, bytes: [UInt8](message)), at: now)
+  }
+
+  /// Sends a message on its channel, which is open. Nothing of it is taken when this throws.
+  public func send(_ message: SCTPMessage, at now: Instant) throws(SCTPError) {
     library.advance(to: now)
     guard state == .connected else { throw .notConnected }
+    let id = message.channel
     guard let entry = entries[id] else { throw .noSuchChannel(id: id) }
-    var isOrdered = entry.channel.isOrdered
     switch entry.phase {
     case .open: break
     case .opening:
-      isOrdered = true
       // Its DATA_CHANNEL_OPEN must be first.
       guard control.isEmpty else { throw .bufferFull(buffered: bufferedAmount) }
     case .closing: throw .noSuchChannel(id: id)
     }
-    guard message.count <= configuration.maximumMessageSize else {
-      throw .messageTooLong(count: message.count, limit: configuration.maximumMessageSize)
+    guard message.bytes.count <= configuration.maximumMessageSize else {
+      throw .messageTooLong(count: message.bytes.count, limit: configuration.maximumMessageSize)
     }
-    let code: Int32?
-    if message.isEmpty {
-      // SCTP has no empty messages (RFC 8831 §6.6).
-      let placeholder: [UInt8] = [0]
-      code = withSocket {
-        $0.send(
-          placeholder.span, association: association, stream: id,
-          kind: kind == .text ? PayloadProtocol.emptyText : PayloadProtocol.emptyBinary,
-          isOrdered: isOrdered, reliability: entry.channel.reliability)
-      }
-    } else {
-      code = withSocket {
-        $0.send(
-          message, association: association, stream: id,
-          kind: kind == .text ? PayloadProtocol.text : PayloadProtocol.binary,
-          isOrdered: isOrdered, reliability: entry.channel.reliability)
-      }
+    let isReliable = entry.channel.reliability == .reliable
+    if !isReliable, bufferedAmount > configuration.unreliableLimit {
+      isAboveThreshold = true
+      throw .bufferFull(buffered: bufferedAmount)
     }
+    let code = isReliable && !backlog.isEmpty ? EWOULDBLOCK : pass(message, of: entry)
     switch code {
     case 0:
       if bufferedAmount > configuration.lowThreshold { isAboveThreshold = true }
     case EWOULDBLOCK:
       isAboveThreshold = true
-      throw .bufferFull(buffered: bufferedAmount)
+      guard isReliable, backlogBytes + message.bytes.count <= configuration.backlogSize else {
+        throw .bufferFull(buffered: bufferedAmount)
+      }
+      backlog.append(message)
+      backlogBytes += message.bytes.count
     case EMSGSIZE:
-      throw .messageTooLong(count: message.count, limit: configuration.maximumMessageSize)
+      throw .messageTooLong(count: message.bytes.count, limit: configuration.maximumMessageSize)
     default:
       throw .notConnected
     }
   }
 
+  /// 0, or an error number.
+  private func pass(_ message: SCTPMessage, of entry: Entry) -> Int32? {
+    let isOrdered = if case .opening = entry.phase { true } else { entry.channel.isOrdered }
+    // SCTP has no empty messages (RFC 8831 §6.6).
+    let placeholder: [UInt8] = [0]
+    let isEmpty = message.bytes.isEmpty
+    let payloadProtocol =
+      switch message.kind {
+      case .text: isEmpty ? PayloadProtocol.emptyText : PayloadProtocol.text
+      case .binary: isEmpty ? PayloadProtocol.emptyBinary : PayloadProtocol.binary
+      }
+    return withSocket {
+      $0.send(
+        isEmpty ? placeholder.span : message.bytes.span, association: association, stream: message.channel,
+        kind: payloadProtocol, isOrdered: isOrdered, reliability: entry.channel.reliability)
+    }
+  }
+
+  /// Sends what waits behind a full send buffer, as far as there is room now.
+  private func sendBacklog() {
+    var sent = 0
+    for message in backlog {
+      if let entry = entries[message.channel] {
+        if case .closing = entry.phase {
+        } else if pass(message, of: entry) == EWOULDBLOCK {
+          break
+        }
+      }
+      sent += 1
+      backlogBytes -= message.bytes.count
+    }
+    backlog.removeFirst(sent)
+  }
+
   /// Bytes of all channels that the peer has not acknowledged, a few more for each packet.
   public var bufferedAmount: Int {
     guard state == .connected || state == .closing else { return 0 }
-    return withSocket { $0.buffered(association: association) } ?? 0
+    return backlogBytes + (withSocket { $0.buffered(association: association) } ?? 0)
   }
 
   /// Sends what waited for room, and says when there is room again.
@@ -125,6 +155,7 @@ extension SCTPAssociation {
       if code == EWOULDBLOCK { break }
       control.removeFirst()
     }
+    if !backlog.isEmpty { sendBacklog() }
     guard isAboveThreshold else { return }
     let buffered = bufferedAmount
     if buffered <= configuration.lowThreshold {

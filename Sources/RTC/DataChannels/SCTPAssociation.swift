@@ -60,6 +60,9 @@ public final class SCTPAssociation {
   var entries: [UInt16: Entry] = [:]
   /// Control messages that wait for the handshake or for room, first in first out.
   var control: [(id: UInt16, bytes: [UInt8])] = []
+  /// Reliable messages behind a full send buffer, first in first out.
+  var backlog: [SCTPMessage] = []
+  var backlogBytes = 0
   var streamLimit: Int
   /// Something was refused or is above `lowThreshold`.
   var isAboveThreshold = false
@@ -192,6 +195,8 @@ public final class SCTPAssociation {
     }
     entries.removeAll()
     control.removeAll()
+    backlog = []
+    backlogBytes = 0
     // What this makes usrsctp send goes to `outgoing`, which the slot names until it is given back.
     socket = nil
   }

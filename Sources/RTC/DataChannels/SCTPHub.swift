@@ -128,7 +128,7 @@ public final class SCTPHub {
       for destination in destinations {
         do throws(SCTPError) {
           try associations[destination.peer]?.send(
-            bytes.span, kind: kind, channel: destination.channel, at: now)
+            SCTPMessage(channel: destination.channel, kind: kind, bytes: bytes), at: now)
         } catch {
           refuse(destination.peer, channel: destination.channel, error)
         }
@@ -170,6 +170,11 @@ public final class SCTPHub {
     var span = buffer.mutableSpan
     guard let count = association.pollTransmit(into: &span) else { return nil }
     return Array(buffer[..<count])
+  }
+
+  /// A worker has ended: its peers are gone.
+  public func discardAll(ofWorker worker: Int) {
+    for peer in associations.keys where peer.worker == worker { discard(peer) }
   }
 
   private func discard(_ peer: SCTPPeer) {

@@ -24,6 +24,11 @@ public struct SCTPConfiguration: Equatable, Sendable {
   public var port: UInt16
   /// When what was sent at `bufferedAmountLow` is told: bytes that wait.
   public var lowThreshold: Int
+  /// Bytes of reliable messages that may wait behind a full send buffer; 0 refuses them at once.
+  public var backlogSize = 0
+  /// While more bytes than this wait, messages of other channels are refused, so that they never take the room of
+  /// reliable ones.
+  public var unreliableLimit = Int.max
 
   /// What WebRTC endpoints use.
   public init(

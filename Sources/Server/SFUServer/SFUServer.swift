@@ -70,6 +70,7 @@ public final class SFUServer: Sendable {
   /// Where the workers take ICE-TCP, in their order; empty when that is off.
   public let streamAddresses: [SocketAddress]
   private let inboxes: [WorkerInbox]
+  private let dataPorts: [SCTPPort]
   private let threads: [WorkerThread]
   private let service: SignalingService
   private let webs: [WebServer]
@@ -96,6 +97,7 @@ public final class SFUServer: Sendable {
     mediaAddresses = workers.addresses
     streamAddresses = workers.streamAddresses
     inboxes = workers.inboxes
+    dataPorts = workers.dataPorts
     threads = workers.threads
     self.service = service
     self.log = log
@@ -149,6 +151,7 @@ public final class SFUServer: Sendable {
     service.stop()
     for inbox in inboxes { inbox.post(.stop) }
     for thread in threads { thread.join() }
+    for port in dataPorts { SCTPThread.detach(port) }
     for web in webs { web.stop() }
     log.write(.info, "server stopped")
   }

@@ -40,6 +40,17 @@ final class SignalClient {
     return nil
   }
 
+  /// The first message in a text frame that `pick` takes.
+  func firstText<T>(_ pick: (LiveKit.SignalResponse.Message) -> T?) async throws -> T {
+    while let message = await messages.next() {
+      guard case .text(let text) = message,
+        let content = try LiveKit.SignalResponse(json: text).message, let found = pick(content)
+      else { continue }
+      return found
+    }
+    throw Silence()
+  }
+
   /// The first message that `pick` takes; others are passed over.
   func first<T>(_ pick: (LiveKit.SignalResponse.Message) -> T?) async throws -> T {
     while let message = try await next() {

@@ -53,6 +53,7 @@ struct AnswerBuilder {
     guard !offered.isRejected, let kind = TrackKind(offered.kind), let mid = offered.mid else {
       var section = offered.answer(direction: .inactive)
       if !section.isRejected { section.set(transport) }
+      if DataParameters(offered) != nil { section.takeMessages(port: offered.sctpPort) }
       return section
     }
     let direction = offer.direction(of: offered)
@@ -103,6 +104,12 @@ struct AnswerBuilder {
 }
 
 extension MediaSection {
+  /// Says how large a message may be, and that SCTP has this port on both sides.
+  mutating func takeMessages(port: UInt16?) {
+    sctpPort = port
+    maxMessageSize = UInt64(DataLink.offeredMessageSize)
+  }
+
   /// Names the track that this section of ours sends.
   mutating func carry(_ downTrack: DownTrack, hasRepairs: Bool) {
     let track = downTrack.track

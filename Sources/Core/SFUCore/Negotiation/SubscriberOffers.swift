@@ -79,7 +79,8 @@ struct SubscriberOffers {
     id += 1
     assign(downlink.downTracks)
     var media = sections.map { section in Self.media(section, transport) }
-    var data = MediaSection.dataChannel(mid: "data")
+    var data = MediaSection.dataChannel(
+      mid: "data", maxMessageSize: UInt64(DataLink.offeredMessageSize))
     data.set(transport)
     // First, so that every section stays where it was as more of them come (RFC 8829 §5.2.2).
     media.insert(data, at: 0)
@@ -193,6 +194,8 @@ extension SignalPlane {
     let transport = participant.downTransport
     // The certificate stays for the whole session.
     if transport.expectedFingerprint == nil { transport.expectedFingerprint = fingerprint.bytes }
+    if transport.dataParameters == nil { transport.dataParameters = DataParameters(answer) }
+    openData(over: transport, of: participant)
     for section in participant.offers?.sections ?? [] {
       guard let downTrack = section.downTrack, !downTrack.isEnded,
         let index = answer.index(ofMid: section.mid), !answer.media[index].isRejected,

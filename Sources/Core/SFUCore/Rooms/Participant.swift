@@ -1,4 +1,5 @@
 import PalbeDTLS
+import PalbeDataChannels
 import PalbeLiveKit
 import PalbeRTP
 import PalbeUnits
@@ -55,6 +56,10 @@ final class Participant {
   var nextTokenAt = Instant.distantFuture
   var quality = QualityMeter()
   var nextQualityAt = Instant.distantFuture
+  /// The last of its numbered reliable packets.
+  var dataSequence: UInt32 = 0
+  /// Reliable packets for it, until its channel is open.
+  var waitingData = WaitingData()
   /// What others were told last: the loudest of its tracks.
   var speechLevel: Float = 0
 
@@ -144,7 +149,10 @@ final class Participant {
   func close(at now: Instant) {
     isClosed = true
     link.close()
-    for transport in transports { transport.close(at: now) }
+    for transport in transports {
+      transport.close(at: now)
+      if let peer = transport.data?.peer { context.ask(.discard(peer)) }
+    }
     flushHandshake()
   }
 

@@ -30,6 +30,7 @@ extension Participant {
       $0.hidden = grant.hidden
       $0.canPublishSources = grant.canPublishSources.compactMap(LiveKit.TrackSource.init(grantName:))
       $0.canUpdateMetadata = grant.canUpdateOwnMetadata
+      $0.canSubscribeMetrics = grant.canSubscribeMetrics
     }
   }
 

@@ -7,12 +7,13 @@ final class Room {
   let name: String
   let sid: String
   let createdAt: Instant
-  private let context: WorkerContext
+  let context: WorkerContext
   private(set) var participants: [Participant] = []
   var emptyTimeout: TimeDelta
   var departureTimeout: TimeDelta
   var maxParticipants: Int
   var metadata = ""
+  var dataHistory = DataHistory()
   /// Tracks that are not encrypted end to end are refused.
   var requiresE2EE: Bool
   /// Who spoke last, and so whose video comes first.

@@ -45,6 +45,8 @@ extension SignalPlane {
           $0.midToTrackId = builder.midToTrackID
         }))
     if isFirst { sendCandidate(to: participant, answer) }
+    if transport.dataParameters == nil { transport.dataParameters = DataParameters(offer) }
+    openData(over: transport, of: participant)
     announce(builder.published, anyGone: gone, of: participant, at: now)
     start(builder.placed, of: participant, at: now)
     participant.requestSections()

@@ -6,7 +6,7 @@ import PalbeUnits
 enum Departure {
   case clientLeft, connectionClosed, replaced, pingTimeout, connectTimeout, consentExpired, transportFailed,
     transportClosed, serverShutdown, unknownTrack, removed, roomDeleted, noAnswer,
-    flooding
+    flooding, tooSlow, dataFailed
 
   var reason: LiveKit.DisconnectReason {
     switch self {
@@ -14,7 +14,7 @@ enum Departure {
     case .connectionClosed: .signalClose
     case .replaced: .duplicateIdentity
     case .pingTimeout, .connectTimeout, .consentExpired: .connectionTimeout
-    case .transportFailed, .noAnswer: .mediaFailure
+    case .transportFailed, .noAnswer, .tooSlow, .dataFailed: .mediaFailure
     case .unknownTrack: .stateMismatch
     case .removed, .flooding: .participantRemoved
     case .roomDeleted: .roomDeleted
@@ -29,7 +29,7 @@ enum Departure {
     case .replaced, .serverShutdown, .removed, .roomDeleted, .flooding: .disconnect
     // Its network may have come back: everything from the start.
     case .pingTimeout, .connectTimeout, .consentExpired, .transportFailed, .unknownTrack,
-      .noAnswer:
+      .noAnswer, .tooSlow, .dataFailed:
       .reconnect
     }
   }
@@ -42,6 +42,8 @@ enum Departure {
     case .flooding: "participant removed for flooding its signaling"
     case .roomDeleted: "participant told to leave a deleted room"
     case .noAnswer: "participant answered no offer in time"
+    case .tooSlow: "participant did not read its messages in time"
+    case .dataFailed: "participant's data channels failed"
     case .unknownTrack: "participant resumed with a track that is not known"
     case .replaced: "participant replaced by its own identity"
     case .pingTimeout: "participant sent no ping in time"

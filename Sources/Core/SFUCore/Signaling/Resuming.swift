@@ -37,6 +37,7 @@ extension SignalPlane {
         .with {
           $0.iceServers = context.configuration.iceServers
           $0.serverInfo = serverInfo
+          $0.lastMessageSeq = participant.dataSequence
         }))
     let known = room.participants.filter { $0 === participant || !$0.grant.hidden }
     participant.send(.update(.with { $0.participants = known.map(\.info) }))
@@ -68,6 +69,7 @@ extension SignalPlane {
     for downTrack in participant.downlink.downTracks where disabled.contains(downTrack.track.sid) {
       if !downTrack.isDisabled { downTrack.isDisabled = true }
     }
+    repeatData(state.datachannelReceiveStates, to: participant, at: now)
   }
 
   var serverInfo: LiveKit.ServerInfo {

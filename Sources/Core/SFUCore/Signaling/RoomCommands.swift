@@ -38,6 +38,9 @@ extension SignalPlane {
       }
       updateSubscription(request, of: try participant(name, identity), at: now)
       return .done
+    case .sendData(let request):
+      try send(request, at: now)
+      return .done
     case .setMetadata(let name, let metadata):
       let room = try room(name)
       guard TextLimits.accepts(metadata: metadata) else { throw .tooLong(field: "metadata") }
@@ -45,6 +48,25 @@ extension SignalPlane {
       room.broadcast()
       return .room(room.info)
     }
+  }
+
+  /// A packet without a sender.
+  private func send(_ request: LiveKit.SendDataRequest, at now: Instant) throws(RoomRefusal) {
+    let room = try room(request.room)
+    guard request.data.count <= DataLink.offeredMessageSize else { throw .tooLong(field: "data") }
+    let packet = LiveKit.DataPacket.with {
+      $0.kind = request.kind == .lossy ? .lossy : .reliable
+      $0.destinationIdentities = request.destinationIdentities
+      $0.value = .user(
+        .with {
+          $0.payload = request.data
+          $0.destinationSids = request.destinationSids
+          $0.destinationIdentities = request.destinationIdentities
+          $0.topic = request.topic
+          $0.nonce = request.nonce
+        })
+    }
+    room.deliver(packet, request.kind == .lossy ? .lossy : .reliable, from: nil, at: now)
   }
 
   private func room(_ name: String) throws(RoomRefusal) -> Room {
@@ -119,6 +141,7 @@ extension SignalPlane {
     participant.grant.canPublish = permission.canPublish
     participant.grant.canPublishData = permission.canPublishData
     participant.grant.canUpdateOwnMetadata = permission.canUpdateMetadata
+    participant.grant.canSubscribeMetrics = permission.canSubscribeMetrics
     participant.grant.hidden = permission.hidden
     participant.grant.canPublishSources = permission.canPublishSources.compactMap(\.grantName)
     for track in participant.uplink.tracks where !participant.mayPublish(track.info.source) {

@@ -2,7 +2,7 @@ import PalbeLiveKit
 import PalbeProtobuf
 import PalbeUnits
 
-/// What happens on signaling connections: joining, requests, leaving. Media runs past it.
+/// What happens on signaling connections and data channels: joining, requests, leaving, messages. Media runs past it.
 struct SignalPlane {
   let context: WorkerContext
   let directory: Directory

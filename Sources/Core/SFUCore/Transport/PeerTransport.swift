@@ -35,6 +35,10 @@ final class PeerTransport {
   private(set) var isConnected = false
   /// SHA-256 of the peer's certificate, from its offer.
   var expectedFingerprint: [UInt8]?
+  /// What the client's description says of its data channels; nil where it has none.
+  var dataParameters: DataParameters?
+  /// Its data channels, once they were begun.
+  var data: DataLink?
   private var dtls: DTLSEndpoint
   private var srtp: SRTPSession?
 
@@ -81,7 +85,7 @@ final class PeerTransport {
 
   var handshakeDeadline: Instant? { dtls.nextDeadline }
 
-  /// The handshake's next datagram and where to send it.
+  /// The next DTLS datagram and where to send it.
   func pollHandshake() -> (bytes: [UInt8], destination: SocketAddress)? {
     while let bytes = dtls.pollTransmit() {
       if let remote { return (bytes, remote) }
@@ -89,10 +93,18 @@ final class PeerTransport {
     return nil
   }
 
+  /// The next datagram of the data channels, decrypted.
+  func pollData() -> [UInt8]? { isConnected ? dtls.pollReceived() : nil }
+
+  /// Encrypts one, which `pollHandshake` then gives out.
+  func sendData(_ datagram: [UInt8], at now: Instant) {
+    // One that is too long or too late is lost, as on the way.
+    do throws(DTLSError) { try dtls.send(datagram.span, at: now) } catch {}
+  }
+
   func close(at now: Instant) { dtls.close(at: now) }
 
   private func takeUp() -> Progress {
-    while dtls.pollReceived() != nil {}  // SCTP: not ours yet
     switch dtls.state {
     case .connected:
       guard !isConnected else { return .none }

@@ -1,3 +1,4 @@
+import PalbeDataChannels
 import PalbeICE
 import PalbeUnits
 
@@ -17,12 +18,18 @@ final class Directory {
   private var byConnection: [ConnectionID: Participant] = [:]
   private var byFragment: [String: Endpoint] = [:]
   private var byAddress: [SocketAddress: Endpoint] = [:]
+  private var byPeer: [SCTPPeer: Endpoint] = [:]
   /// Participants whose timers are due, kept to spare an allocation.
   private var due: [Participant] = []
 
   func participant(on connection: ConnectionID) -> Participant? { byConnection[connection] }
   func endpoint(fragment: String) -> Endpoint? { byFragment[fragment] }
   func endpoint(at address: SocketAddress) -> Endpoint? { byAddress[address] }
+  func endpoint(of peer: SCTPPeer) -> Endpoint? { byPeer[peer] }
+
+  func insert(_ link: DataLink, _ endpoint: Endpoint) { byPeer[link.peer] = endpoint }
+
+  func remove(_ link: DataLink) { byPeer[link.peer] = nil }
 
   func insert(_ room: Room) { rooms[room.name] = room }
 
@@ -99,6 +106,7 @@ final class Directory {
     for transport in participant.transports {
       for fragment in transport.fragments { byFragment[fragment] = nil }
       for address in transport.addresses { byAddress[address] = nil }
+      if let link = transport.data { remove(link) }
       transport.fragments = []
       transport.addresses = []
     }

@@ -20,6 +20,8 @@ public enum RoomCommand: Sendable {
   case update(room: String, identity: String, ParticipantChange)
   /// Subscribes or unsubscribes for a participant.
   case subscribe(room: String, identity: String, tracks: [String], isSubscribed: Bool)
+  /// A message to everyone in the room, or to some.
+  case sendData(LiveKit.SendDataRequest)
   /// The room's metadata.
   case setMetadata(room: String, metadata: String)
 }

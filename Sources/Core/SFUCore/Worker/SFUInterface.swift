@@ -1,3 +1,4 @@
+public import PalbeDataChannels
 public import PalbeLiveKit
 public import PalbeUnits
 
@@ -19,6 +20,8 @@ public struct AccessGrant: Sendable, Equatable {
   public var canSubscribe = true
   public var canPublishData = true
   public var canUpdateOwnMetadata = false
+  /// Gets what others measure about their calls.
+  public var canSubscribeMetrics = false
   /// Lower-case LiveKit source names; empty means every source.
   public var canPublishSources: [String] = []
   /// A hidden participant is announced to nobody.
@@ -56,6 +59,8 @@ public enum SFUInput: Sendable {
   case disconnected(SocketAddress)
   /// An operator's command; its answer is an event.
   case command(CommandID, RoomCommand)
+  /// What the thread that owns SCTP has to say to one of this worker's peers.
+  case sctp(SCTPReport)
   /// Tell every participant to leave (SERVER_SHUTDOWN) and close.
   case shutDown
 }
@@ -68,6 +73,8 @@ public enum SFUEvent: Sendable {
   case close(ConnectionID)
   /// What came of a command.
   case answer(CommandID, RoomAnswer)
+  /// Ask this of the thread that owns SCTP. What it does not take is answered with `SCTPReport.refused`.
+  case sctp(SCTPCommand)
   /// Something to tell by webhook.
   case notice(RoomNotice)
   /// The participant's token should be renewed: mint one for the grant and send it (`refresh_token`).
@@ -100,6 +107,8 @@ public struct SFULogRecord: Sendable, Equatable {
 public struct SFUConfiguration: Sendable {
   /// The host candidates that answers carry: this worker's UDP socket and TCP port, one each per local address.
   public var candidates: [SocketAddress]
+  /// Names this worker's peers to the thread that owns SCTP; another for each worker of a process.
+  public var number = 0
   /// Shown to clients as the server's version; empty when there is nothing to tell.
   public var serverVersion = ""
   /// STUN and TURN servers for clients.

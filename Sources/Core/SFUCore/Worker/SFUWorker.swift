@@ -65,6 +65,7 @@ import PalbeWire
     case .disconnected(let address): directory.release(address)
     case .command(let id, let command):
       context.events.append(.answer(id, signals.carryOut(command, at: now)))
+    case .sctp(let report): signals.take(report, at: now)
     case .shutDown: signals.shutDown(at: now)
     }
   }
@@ -204,8 +205,11 @@ import PalbeWire
     switch progress {
     case .none:
       if let deadline = endpoint.transport.handshakeDeadline { participant.wake(at: deadline) }
+      signals.receiveData(over: endpoint.transport)
     case .connected:
       participant.startMedia(over: endpoint.transport, at: now)
+      signals.openData(over: endpoint.transport, of: participant)
+      signals.receiveData(over: endpoint.transport)
       guard endpoint.transport === participant.primaryTransport else { return }
       participant.state = .active
       participant.room.broadcastInfo(of: participant)

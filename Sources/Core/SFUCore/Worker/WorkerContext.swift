@@ -1,4 +1,5 @@
 import PalbeDTLS
+import PalbeDataChannels
 import PalbeLiveKit
 import PalbeProtobuf
 import PalbeRTP
@@ -19,6 +20,7 @@ final class WorkerContext {
   var repairs = BoundedQueue<WaitingRepair>(limit: 4_096)
   /// The time of the input in hand.
   var now: Instant
+  private var peerCount: UInt64 = 0
   /// No timer is due before this.
   private(set) var nextDeadline = Instant.distantFuture
   /// Links with packets that wait, or that are probed.
@@ -109,6 +111,15 @@ final class WorkerContext {
   func send(_ message: LiveKit.SignalResponse.Message, to connection: ConnectionID) {
     events.append(.send(connection, LiveKit.SignalResponse(message).serialized()))
   }
+
+  /// A name for another association.
+  func makePeer() -> SCTPPeer {
+    peerCount += 1
+    return SCTPPeer(worker: configuration.number, id: peerCount)
+  }
+
+  /// Asks something of the thread that owns SCTP.
+  func ask(_ command: SCTPCommand) { events.append(.sctp(command)) }
 
   func notify(
     _ event: RoomNotice.Event, _ room: Room, _ participant: Participant? = nil,

@@ -44,6 +44,7 @@ import PalbeWire
     var canSubscribe = true
     var canPublishData = true
     var canUpdateOwnMetadata = false
+    var canSubscribeMetrics = false
     var canPublishSources: [String] = []
     var hidden = false
     /// What RoomService asks for.
@@ -68,6 +69,7 @@ import PalbeWire
       var canSubscribe: Bool?
       var canPublishData: Bool?
       var canUpdateOwnMetadata: Bool?
+      var canSubscribeMetrics: Bool?
       var canPublishSources: [String]?
       var hidden: Bool?
       var roomCreate: Bool?
@@ -123,6 +125,7 @@ import PalbeWire
       roomJoin: grant?.roomJoin ?? false, room: grant?.room ?? "", canPublish: canPublish,
       canSubscribe: grant?.canSubscribe ?? true, canPublishData: grant?.canPublishData ?? canPublish,
       canUpdateOwnMetadata: grant?.canUpdateOwnMetadata ?? false,
+      canSubscribeMetrics: grant?.canSubscribeMetrics ?? false,
       canPublishSources: grant?.canPublishSources ?? [], hidden: grant?.hidden ?? false,
       roomCreate: grant?.roomCreate ?? false, roomList: grant?.roomList ?? false,
       roomAdmin: grant?.roomAdmin ?? false, destinationRoom: grant?.destinationRoom ?? "",
@@ -144,6 +147,7 @@ import PalbeWire
     grant.canSubscribe = video.canSubscribe
     grant.canPublishData = video.canPublishData
     grant.canUpdateOwnMetadata = video.canUpdateOwnMetadata
+    grant.canSubscribeMetrics = video.canSubscribeMetrics
     grant.canPublishSources = video.canPublishSources
     grant.hidden = video.hidden
     grant.requiresE2EE = video.requireE2EE

@@ -26,6 +26,7 @@ struct TokenMinter: Sendable {
       var canSubscribe: Bool
       var canPublishData: Bool
       var canUpdateOwnMetadata: Bool
+      var canSubscribeMetrics: Bool
       var canPublishSources: [String]
       var hidden: Bool
       var requireE2EE: Bool
@@ -49,6 +50,7 @@ struct TokenMinter: Sendable {
       video: Claims.Video(
         room: grant.room, canPublish: grant.canPublish, canSubscribe: grant.canSubscribe,
         canPublishData: grant.canPublishData, canUpdateOwnMetadata: grant.canUpdateOwnMetadata,
+        canSubscribeMetrics: grant.canSubscribeMetrics,
         canPublishSources: grant.canPublishSources, hidden: grant.hidden, requireE2EE: grant.requiresE2EE))
     guard let body = try? JSONEncoder().encode(claims) else { return nil }
     return JSONWebToken.signed([UInt8](body), secret: secret)

@@ -1,5 +1,8 @@
+import PalbeLiveKit
+import PalbeProtobuf
 import PalbeSFUCore
 import PalbeWebServer
+import PalbeWire
 import Synchronization
 
 /// One client's WebSocket between the web server's thread and the worker that owns its room.
@@ -9,6 +12,9 @@ import Synchronization
 /// The web server's thread calls `received` and `closed`; the worker calls `send` and `close`. What the
 /// client sends goes to the worker's inbox. A client whose unread messages pile up is closed, so that it
 /// fills neither memory nor the inbox of others.
+///
+/// Messages are protobuf in binary frames. From a client's first text frame on it gets JSON in text frames: the worker
+/// never sees the difference.
 final class SignalingConnection: WebSocketHandler {
   /// Bytes of this client that may wait in the inbox, each message counted with its overhead.
   static let waitingByteLimit = 1 << 20
@@ -19,6 +25,7 @@ final class SignalingConnection: WebSocketHandler {
   private let inbox: WorkerInbox
   private let waitingByteCount = Atomic<Int>(0)
   private let isEnding = Atomic<Bool>(false)
+  private let speaksJSON = Atomic<Bool>(false)
 
   init(socket: WebSocket, inbox: WorkerInbox) {
     id = ConnectionID(socket.id)
@@ -43,7 +50,11 @@ final class SignalingConnection: WebSocketHandler {
 
   func received(text: String) {
     guard !isEnding.load(ordering: .relaxed) else { return }
-    end(code: 1_003, reason: "this server reads binary messages only")
+    speaksJSON.store(true, ordering: .relaxed)
+    // The worker drops what it cannot read, and so do we.
+    do throws(JSONError) {
+      received(binary: try LiveKit.SignalRequest(json: text).serialized())
+    } catch {}
   }
 
   func closed(_ closure: WebSocketClosure) { inbox.post(.closed(id)) }
@@ -60,7 +71,15 @@ final class SignalingConnection: WebSocketHandler {
     waitingByteCount.wrappingSubtract(byteCount + Self.messageOverhead, ordering: .relaxed)
   }
 
-  func send(_ message: [UInt8]) { socket.send(binary: message) }
+  func send(_ message: [UInt8]) {
+    guard speaksJSON.load(ordering: .relaxed) else {
+      socket.send(binary: message)
+      return
+    }
+    do throws(ProtobufError) {
+      socket.send(text: try LiveKit.SignalResponse(serialized: message).json())
+    } catch {}  // It is our own, and reads.
+  }
 
   func close() { end(code: 1_000, reason: "") }
 }

@@ -1,4 +1,5 @@
 import PalbeDTLS
+import PalbeDataChannels
 import PalbeEventLoop
 import PalbeLiveKit
 import PalbeProtobuf
@@ -11,6 +12,7 @@ struct WorkerSeed: ~Copyable, Sendable {
   var sockets: Sockets
   var poller: Poller
   var inbox: WorkerInbox
+  var data: SCTPPort
   var configuration: SFUConfiguration
   var identity: DTLSIdentity
   var auditFile: AuditFile?
@@ -34,7 +36,7 @@ struct MediaWorker: ~Copyable {
   /// A worker without work turns this often, for the health check.
   private static let heartbeat = TimeDelta.seconds(1)
 
-  private enum Token: UInt64 { case socket, inbox, listener }
+  private enum Token: UInt64 { case socket, inbox, data, listener }
 
   private var core: SFUWorker
   private let index: Int
@@ -42,6 +44,10 @@ struct MediaWorker: ~Copyable {
   private let streams: StreamConnections?
   private var poller: Poller
   private let inbox: WorkerInbox
+  private let data: SCTPPort
+  private var reports: [SCTPReport] = []
+  /// What the thread that owns SCTP did not take.
+  private var refusals: [SCTPReport] = []
   private let audit: AuditBuffer?
   private let log: ServerLog
   private var incoming = ReceiveBatch(capacity: 64)
@@ -65,6 +71,7 @@ struct MediaWorker: ~Copyable {
   init(_ seed: consuming WorkerSeed) throws(SystemError) {
     index = seed.index
     inbox = seed.inbox
+    data = seed.data
     log = seed.log
     minter = seed.minter
     notify = seed.notify
@@ -76,6 +83,7 @@ struct MediaWorker: ~Copyable {
     for descriptor in seed.inbox.fileDescriptors {
       try seed.poller.add(descriptor, token: Token.inbox.rawValue)
     }
+    try seed.poller.add(seed.data.reportsDescriptor, token: Token.data.rawValue)
     if let listener = seed.sockets.tcp {
       streams = try StreamConnections(listener, token: Token.listener.rawValue, in: seed.poller)
     } else {
@@ -99,11 +107,13 @@ struct MediaWorker: ~Copyable {
   mutating func turn() throws(SystemError) {
     try wait()
     var hasMessages = false
+    var hasReports = false
     var hasDatagrams = false
     var hasStreams = false
     for event in 0..<readyCount {
       switch Token(rawValue: poller[event].token) {
       case .inbox: hasMessages = true
+      case .data: hasReports = true
       case .socket: hasDatagrams = poller[event].isReadable
       case .listener, nil: hasStreams = true
       }
@@ -111,6 +121,7 @@ struct MediaWorker: ~Copyable {
     var now = MonotonicClock.now()
     inbox.markTurn(at: now)
     if hasMessages { handleMessages(at: now) }
+    if hasReports { handleReports(at: now) }
     if hasDatagrams { try receive() }
     if hasStreams { receiveStreams() }
     now = MonotonicClock.now()
@@ -167,6 +178,15 @@ struct MediaWorker: ~Copyable {
       }
     }
     controls.removeAll(keepingCapacity: true)
+  }
+
+  private mutating func handleReports(at now: Instant) {
+    data.takeReports(into: &reports)
+    for report in reports {
+      core.handle(.sctp(report), at: now)
+      takeOutput(at: now)
+    }
+    reports.removeAll(keepingCapacity: reports.count < 4_096)
   }
 
   private mutating func shutDown(at now: Instant) {
@@ -282,8 +302,18 @@ struct MediaWorker: ~Copyable {
       case .notice(let notice): notify(notice)
       case .refreshToken(let id, let grant): refreshToken(for: grant, on: id)
       case .log(let record): write(record, at: now)
+      case .sctp(let command): data.send(command) { refusals.append($0) }
       }
     }
+    if !refusals.isEmpty { takeRefusals(at: now) }
+  }
+
+  /// Each takes a participant out, so this ends.
+  private mutating func takeRefusals(at now: Instant) {
+    let taken = refusals
+    refusals = []
+    for refusal in taken { core.handle(.sctp(refusal), at: now) }
+    takeOutput(at: now)
   }
 
   private func refreshToken(for grant: AccessGrant, on id: ConnectionID) {

@@ -6,6 +6,7 @@ import PalbeUnits
 /// The workers and their threads.
 struct Workers {
   private(set) var inboxes: [WorkerInbox] = []
+  private(set) var dataPorts: [SCTPPort] = []
   private(set) var threads: [WorkerThread] = []
   private(set) var addresses: [SocketAddress] = []
   private(set) var streamAddresses: [SocketAddress] = []
@@ -39,6 +40,7 @@ struct Workers {
   func stop() {
     for inbox in inboxes { inbox.post(.stop) }
     for thread in threads { thread.join() }
+    for port in dataPorts { SCTPThread.detach(port) }
   }
 
   private static func identity() throws(SFUServerError) -> DTLSIdentity {
@@ -84,10 +86,14 @@ struct Workers {
       var settings = configuration.worker
       settings.candidates = candidates.at(address.port)
       if let streamAddress { settings.candidates += candidates.at(streamAddress.port, .tcp) }
+      let data = try SCTPThread.attach()
+      dataPorts.append(data)
+      settings.number = data.number
       settings.serverVersion = Release.version
       let seed = WorkerSeed(
-        index: index, sockets: sockets, poller: try Poller(), inbox: inbox, configuration: settings,
-        identity: identity, auditFile: audit, log: log, minter: TokenMinter(keys: configuration.keys),
+        index: index, sockets: sockets, poller: try Poller(), inbox: inbox, data: data,
+        configuration: settings, identity: identity, auditFile: audit, log: log,
+        minter: TokenMinter(keys: configuration.keys),
         notify: notify)
       let thread = try WorkerThread(name: "sfu-worker-\(index)", moving: seed) { seed in
         do throws(SystemError) {
