@@ -19,7 +19,13 @@ struct ScriptedTrack {
   var timestamp: UInt32 = 5_000
   var pictureID: UInt16 = 0x7ffe
 
-  var payloadType: PayloadType { PayloadType(kind == .audio ? 111 : 96) }
+  /// What the client asks to publish it in; empty: it does not say.
+  var codec = ""
+  /// Its number in the packets.
+  var number: UInt8?
+  var encryption = LiveKit.EncryptionType.custom
+
+  var payloadType: PayloadType { PayloadType(number ?? (kind == .audio ? 111 : 96)) }
 }
 
 /// A received RTP packet, in the clear.
@@ -61,6 +67,8 @@ final class ScriptedClient {
   var audioLevelID: UInt8 = 1
   /// Without it the client estimates what its link carries by itself, and says it in REMB.
   var offersTransportFeedback = true
+  /// Offered behind VP8, and instead of nothing beside Opus.
+  var moreCodecs: [RTPCodec] = []
   /// With `nack` and a retransmission codec, as video has it.
   var offersRTX = true
   /// Publishing sections come after the receiving ones; once given, a mid stays.
@@ -130,15 +138,17 @@ final class ScriptedClient {
     ]
     if kind == .audio {
       section.headerExtensions.append(HeaderExtension(id: audioLevelID, uri: RTPExtensionIDs.audioLevelURI))
-      section.codecs = [
-        RTPCodec(
-          opusPayloadType, "opus", clockRate: 48_000, channels: 2, parameters: "minptime=10;useinbandfec=1",
-          feedback: ["transport-cc"]), RTPCodec(0, "PCMU", clockRate: 8_000),
-      ]
+      section.codecs =
+        [
+          RTPCodec(
+            opusPayloadType, "opus", clockRate: 48_000, channels: 2, parameters: "minptime=10;useinbandfec=1",
+            feedback: ["transport-cc"]), RTPCodec(0, "PCMU", clockRate: 8_000),
+        ] + moreCodecs.filter { $0.clockRate == 48_000 }
     } else {
       section.headerExtensions += [
         HeaderExtension(id: 10, uri: RTPExtensionIDs.ridURI),
         HeaderExtension(id: 11, uri: RTPExtensionIDs.repairedRIDURI),
+        HeaderExtension(id: 12, uri: RTPExtensionIDs.dependencyDescriptorURI),
       ]
       section.codecs =
         [
@@ -147,6 +157,7 @@ final class ScriptedClient {
             feedback: ["goog-remb"] + (offersTransportFeedback ? ["transport-cc"] : [])
               + ["ccm fir", "nack", "nack pli"])
         ] + (offersRTX ? [RTPCodec(97, "rtx", clockRate: 90_000, parameters: "apt=\(vp8PayloadType)")] : [])
+        + moreCodecs.filter { $0.clockRate == 90_000 }
     }
     return section
   }
@@ -164,7 +175,15 @@ final class ScriptedClient {
       $0.name = track.cid
       $0.type = track.kind == .audio ? .audio : .video
       $0.source = track.kind == .audio ? .microphone : .camera
-      $0.encryption = .custom
+      $0.encryption = track.encryption
+      if !track.codec.isEmpty {
+        $0.simulcastCodecs = [
+          .with {
+            $0.codec = track.codec
+            $0.cid = track.cid
+          }
+        ]
+      }
     }
   }
 

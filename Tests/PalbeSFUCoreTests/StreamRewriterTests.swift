@@ -1,4 +1,5 @@
 import PalbeRTP
+import PalbeSDP
 import PalbeUnits
 import Testing
 
@@ -23,7 +24,9 @@ struct StreamRewriterTests {
     var packet = MediaPacket()
     packet.load(bytes.span)
     _ = packet.parse(RTPExtensionIDs())
-    _ = packet.parseVideo()
+    _ = packet.parsePayload(
+      of: PublishedTrack.Section(
+        mid: "0", media: .vp8, codec: RTPCodec(96, "VP8", clockRate: 90_000), sendsNACKs: true))
     packet.setSequence(ExtendedSequenceNumber(sequence))
     return packet
   }

@@ -76,6 +76,24 @@ public struct ShortText: Hashable, Sendable, BitwiseCopyable {
   public var text: String { String(decoding: (0..<count).map { self[$0] }, as: UTF8.self) }
 }
 
+/// Bytes of an extension that is passed on as it is: where they lie in the packet they were read from.
+public struct RTPExtensionBytes: Hashable, Sendable, BitwiseCopyable {
+  /// The first byte.
+  public var offset: UInt16
+  /// 1 to 255.
+  public var count: UInt8
+
+  @inlinable init?(_ range: Range<Int>) {
+    guard let offset = UInt16(exactly: range.lowerBound), let count = UInt8(exactly: range.count), count > 0
+    else { return nil }
+    self.offset = offset
+    self.count = count
+  }
+
+  /// The same as a range.
+  @inlinable public var range: Range<Int> { Int(offset)..<Int(offset) + Int(count) }
+}
+
 /// The header extensions this project reads and writes, of one packet, without references.
 public struct RTPExtensionValues: Hashable, Sendable, BitwiseCopyable {
   /// RFC 6464.
@@ -92,6 +110,8 @@ public struct RTPExtensionValues: Hashable, Sendable, BitwiseCopyable {
   public var rid: ShortText?
   /// The simulcast layer that an RTX packet repairs.
   public var repairedRID: ShortText?
+  /// Which frames this one needs (AV1's RTP payload format, appendix A). Only a rewritten header can carry it.
+  public var dependencyDescriptor: RTPExtensionBytes?
 
   /// No extensions.
   @inlinable public init() {}
@@ -113,6 +133,8 @@ public struct RTPExtensionIDs: Hashable, Sendable, BitwiseCopyable {
   public var rid: UInt8 = 0
   /// urn:ietf:params:rtp-hdrext:sdes:repaired-rtp-stream-id
   public var repairedRID: UInt8 = 0
+  /// https://aomediacodec.github.io/av1-rtp-spec/#dependency-descriptor-rtp-header-extension
+  public var dependencyDescriptor: UInt8 = 0
 
   /// Nothing negotiated.
   @inlinable public init() {}
@@ -129,6 +151,7 @@ public struct RTPExtensionIDs: Hashable, Sendable, BitwiseCopyable {
     case Self.midURI: mid = id
     case Self.ridURI: rid = id
     case Self.repairedRIDURI: repairedRID = id
+    case Self.dependencyDescriptorURI: dependencyDescriptor = id
     default: return false
     }
     return true
@@ -150,6 +173,10 @@ public struct RTPExtensionIDs: Hashable, Sendable, BitwiseCopyable {
   /// RFC 8852.
   public static let repairedRIDURI = "urn:ietf:params:rtp-hdrext:sdes:repaired-rtp-stream-id"
 
+  /// Of AV1.
+  public static let dependencyDescriptorURI =
+    "https://aomediacodec.github.io/av1-rtp-spec/#dependency-descriptor-rtp-header-extension"
+
   /// Reads every extension with a known id in one pass; those of a wrong length are left out.
   @inlinable public func read(_ header: RTPHeader, in packet: Span<UInt8>) -> RTPExtensionValues {
     var values = RTPExtensionValues()
@@ -166,6 +193,7 @@ public struct RTPExtensionIDs: Hashable, Sendable, BitwiseCopyable {
       case (mid, 1...16): values.mid = ShortText(packet.extracting(element.range))
       case (rid, 1...16): values.rid = ShortText(packet.extracting(element.range))
       case (repairedRID, 1...16): values.repairedRID = ShortText(packet.extracting(element.range))
+      case (dependencyDescriptor, 3...255): values.dependencyDescriptor = RTPExtensionBytes(element.range)
       default: continue
       }
     }

@@ -69,7 +69,15 @@ public enum RTPPacketWriter {
       destination.copyBytes(
         from: packet.extracting(RTPHeader.fixedByteCount..<csrcEnd), at: RTPHeader.fixedByteCount)
     }
-    storeExtensions(extensions, ids: ids, at: csrcEnd, into: &destination)
+    var end = storeExtensions(extensions, ids: ids, at: csrcEnd, into: &destination)
+    if let descriptor = extensions.dependencyDescriptor, ids.dependencyDescriptor != 0 {
+      let twoByte = usesTwoByteForm(extensions, ids: ids)
+      guard descriptor.range.upperBound <= packet.count else {
+        throw .truncated(needed: descriptor.range.upperBound, have: packet.count)
+      }
+      storeElementHeader(ids.dependencyDescriptor, Int(descriptor.count), twoByte, &end, &destination)
+      destination.copyBytes(from: packet.extracting(descriptor.range), at: end)
+    }
     destination.copyBytes(from: packet.extracting(payload), at: headerCount)
     return RTPPacketLayout(headerByteCount: headerCount, byteCount: total)
   }
@@ -118,15 +126,19 @@ public enum RTPPacketWriter {
     if let mid = values.mid, ids.mid != 0 { bytes += overhead + mid.count }
     if let rid = values.rid, ids.rid != 0 { bytes += overhead + rid.count }
     if let repairedRID = values.repairedRID, ids.repairedRID != 0 { bytes += overhead + repairedRID.count }
+    if let descriptor = values.dependencyDescriptor, ids.dependencyDescriptor != 0 {
+      bytes += overhead + Int(descriptor.count)
+    }
     return bytes == 0 ? 0 : 4 + (bytes + 3) & ~3
   }
 
-  @inlinable @_lifetime(target: copy target)
+  /// Writes the elements, but for one that is passed on as it is: its room lies at the returned offset.
+  @inlinable @discardableResult @_lifetime(target: copy target)
   static func storeExtensions(
     _ values: RTPExtensionValues, ids: RTPExtensionIDs, at start: Int, into target: inout MutableSpan<UInt8>
-  ) {
+  ) -> Int {
     let count = extensionByteCount(values, ids: ids)
-    guard count > 0 else { return }
+    guard count > 0 else { return start }
     let twoByte = usesTwoByteForm(values, ids: ids)
     target.store(uint16: twoByte ? 0x1000 : 0xbede, at: start)
     target.store(uint16: UInt16(truncatingIfNeeded: (count - 4) / 4), at: start + 2)
@@ -155,10 +167,12 @@ public enum RTPPacketWriter {
     storeText(values.mid, ids.mid, twoByte, &at, &target)
     storeText(values.rid, ids.rid, twoByte, &at, &target)
     storeText(values.repairedRID, ids.repairedRID, twoByte, &at, &target)
+    let end = at
     while at < start + count {
       target[at] = 0
       at += 1
     }
+    return end
   }
 
   @inlinable static func usesTwoByteForm(_ values: RTPExtensionValues, ids: RTPExtensionIDs) -> Bool {
@@ -168,6 +182,9 @@ public enum RTPPacketWriter {
       || values.transportSequenceNumber != nil && ids.transportSequenceNumber > 14
       || values.mid != nil && ids.mid > 14 || values.rid != nil && ids.rid > 14
       || values.repairedRID != nil && ids.repairedRID > 14
+      || values.dependencyDescriptor != nil
+        && (ids.dependencyDescriptor > 14
+          || ids.dependencyDescriptor != 0 && (values.dependencyDescriptor?.count ?? 0) > 16)
   }
 
   @inlinable @_lifetime(target: copy target)

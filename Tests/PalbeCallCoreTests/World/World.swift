@@ -237,7 +237,7 @@ final class World {
       case .close(let connection):
         enqueue(
           Signal(due: now + signalDelay, party: Int(connection.rawValue) - 1, bytes: nil, isToServer: false))
-      case .answer, .notice, .refreshToken, .log: break
+      case .answer, .sctp, .notice, .refreshToken, .log: break
       }
     }
   }

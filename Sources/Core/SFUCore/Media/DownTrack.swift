@@ -23,6 +23,8 @@ final class DownTrack {
   struct Placement: Equatable {
     var mid: String
     var payloadType: PayloadType
+    /// RFC 2198, where the track has it and it was negotiated.
+    var redundantPayloadType: PayloadType?
     /// RFC 4588, where negotiated.
     var repairPayloadType: PayloadType?
     var ids: RTPExtensionIDs
@@ -45,6 +47,8 @@ final class DownTrack {
   var priority: UInt32 = 0
   /// The best layer that its link takes; nil: none, the video is paused.
   var fitting: VideoLayer? = .highest { didSet { if fitting == nil { restart() } } }
+  /// The subscriber does not know its codec.
+  var isUnsupported = false
   /// The subscription ended: nothing goes through any more.
   private(set) var isEnded = false
   /// Nothing goes through before the publisher's next key frame.
@@ -77,6 +81,9 @@ final class DownTrack {
 
   /// Names it in its subscriber's allocation.
   var id: Int { Int(ssrc.rawValue) }
+
+  /// It needs a section of the subscriber's.
+  func isWaiting(_ kind: TrackKind) -> Bool { placement == nil && !isUnsupported && track.kind == kind }
 
   /// The subscriber wants it, and could get it.
   var isWanted: Bool { placement != nil && !isDisabled && !isEnded && subscriber.downTransport.isConnected }
@@ -159,11 +166,26 @@ final class DownTrack {
         return false
       }
       guard packet.startsKeyFrame else { return false }
-      dropHeld()
-      rewriter.start(packet, at: now)
+      begin(packet, at: now)
       needsKeyFrame = false
       return true
     }
+  }
+
+  /// A key frame begins, maybe of another layer: its timestamps go on where those before name the same moment, so that lips
+  /// stay in step with sound.
+  private func begin(_ packet: borrowing MediaPacket, at now: Instant) {
+    dropHeld()
+    var aligned: UInt32?
+    if let before = rewriter.source, before != packet.header.ssrc, let offset = rewriter.timestampOffset,
+      let old = track.clock(of: before), let new = track.clock(of: packet.header.ssrc)
+    {
+      aligned = offset &+ old.offset(to: new, clockRate: track.kind.clockRate)
+      // What a step of time changed is told at once.
+      subscriber.nextReportAt = min(subscriber.nextReportAt, now)
+      subscriber.wake(at: now)
+    }
+    rewriter.start(packet, at: now, aligned: aligned)
   }
 
   /// Writes this subscriber's copy of the packet, protected. Nil when it does not get one, or not yet. No allocation.
@@ -201,24 +223,62 @@ final class DownTrack {
     into buffer: inout MutableSpan<UInt8>, at now: Instant
   ) -> RTPPacketLayout? {
     var header = packet.header
+    var parsed = packet.header
     header.payloadType = placement.payloadType
+    if packet.primaryOffset > 0 {
+      if let redundant = placement.redundantPayloadType {
+        header.payloadType = redundant
+      } else {
+        // A client that does not know redundancy gets the sound alone.
+        parsed.headerByteCount += packet.primaryOffset
+      }
+    }
     header.ssrc = ssrc
     header.sequenceNumber = fields.sequenceNumber
     header.timestamp = fields.timestamp
     var values = linkValues(placement.ids, at: now)
     values.audioLevel = packet.extensions.audioLevel
     values.videoOrientation = packet.extensions.videoOrientation
+    values.dependencyDescriptor = packet.extensions.dependencyDescriptor
     do throws(WireError) {
       var layout = try RTPPacketWriter.rewriteHeader(
-        of: packet.span, parsed: packet.header, as: header, extensions: values, ids: placement.ids,
+        of: packet.span, parsed: parsed, as: header, extensions: values, ids: placement.ids,
         into: &buffer)
       if let descriptor = packet.descriptor {
         try descriptor.rewrite(
           in: &buffer, at: layout.headerByteCount, pictureID: fields.pictureID,
           tl0PictureIndex: fields.tl0PictureIndex)
       }
+      if let descriptor = packet.vp9 {
+        try descriptor.rewrite(
+          in: &buffer, at: layout.headerByteCount, pictureID: fields.pictureID,
+          tl0PictureIndex: fields.tl0PictureIndex)
+      } else if packet.frameNumber != nil, fields.pictureID != packet.frameNumber {
+        renumberFrame(fields.pictureID, placement.ids, headerByteCount: layout.headerByteCount, in: &buffer)
+      }
       if padding > 0 { layout.byteCount = try buffer.padRTP(layout.byteCount, by: padding) }
       return layout
+    } catch { return nil }
+  }
+
+  /// Gives the frame another number in its dependency descriptor: the two bytes behind the first one.
+  @_lifetime(buffer: copy buffer)
+  private func renumberFrame(
+    _ number: UInt16, _ ids: RTPExtensionIDs, headerByteCount: Int, in buffer: inout MutableSpan<UInt8>
+  ) {
+    guard ids.dependencyDescriptor != 0,
+      let at = Self.offset(
+        ofExtension: ids.dependencyDescriptor, in: buffer.span.extracting(0..<headerByteCount))
+    else { return }
+    buffer.store(uint16: number, at: at + 1)
+  }
+
+  private static func offset(ofExtension id: UInt8, in packet: Span<UInt8>) -> Int? {
+    do throws(WireError) {
+      guard let range = try RTPHeader.parseProtected(packet).extensionRange(id: id, in: packet),
+        range.count > 2
+      else { return nil }
+      return range.lowerBound
     } catch { return nil }
   }
 

@@ -76,8 +76,8 @@ final class IncomingStream {
     guard let newest, newest &- sent.sequence < 1 << 15,
       packet.load(SequenceNumber(UInt16(truncatingIfNeeded: sent.sequence)), from: history)
     else { return false }
-    return packet.parse(track.publisher.uplink.ids) && sent.isOf(packet)
-      && (track.kind == .audio || packet.parseVideo())
+    guard let section = track.section else { return false }
+    return packet.parse(track.publisher.uplink.ids) && sent.isOf(packet) && packet.parsePayload(of: section)
   }
 
   /// Packets to ask the publisher for.

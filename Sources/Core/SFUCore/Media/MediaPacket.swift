@@ -4,8 +4,8 @@ import PalbeWire
 
 /// An RTP packet in hand, in the clear as SRTP left it, with what is known about it.
 ///
-/// Of a video payload nothing is read but the VP8 descriptor and the first byte behind it: the rest may be encrypted
-/// end to end.
+/// Of a payload nothing is read but what describes it: VP8's descriptor and the first byte behind it, VP9's descriptor, headers
+/// of NAL units, AV1's aggregation header. The rest may be encrypted end to end.
 struct MediaPacket: ~Copyable {
   static let limit = 2_048
 
@@ -19,6 +19,11 @@ struct MediaPacket: ~Copyable {
   private(set) var extensions = RTPExtensionValues()
   private(set) var sequence = ExtendedSequenceNumber(0)
   private(set) var descriptor: VP8PayloadDescriptor?
+  private(set) var vp9: VP9PayloadDescriptor?
+  /// Its number among the frames, where the dependency descriptor tells it.
+  private(set) var frameNumber: UInt16?
+  /// Of redundant sound, where the sound itself begins; zero where it begins the payload.
+  private(set) var primaryOffset = 0
   private(set) var startsKeyFrame = false
   /// Bytes of padding that make it as long as the longest packet of its frame, see `MediaBatch`.
   var padding = 0
@@ -28,7 +33,13 @@ struct MediaPacket: ~Copyable {
   }
 
   /// 0 is the one that all others need.
-  var temporalLayer: UInt8 { descriptor?.temporalLayer?.index ?? 0 }
+  var temporalLayer: UInt8 { descriptor?.temporalLayer?.index ?? vp9.map { min($0.temporalLayer, 3) } ?? 0 }
+
+  /// Counts pictures, and those of the lowest temporal layer, in the way of its codec.
+  var pictureID: UInt16? { descriptor?.pictureID ?? vp9?.pictureID ?? frameNumber }
+  var tl0PictureIndex: UInt8? { descriptor?.tl0PictureIndex ?? vp9?.tl0PictureIndex }
+  /// The bits that `pictureID` can have.
+  var pictureIDMask: UInt16 { frameNumber == nil ? 0x7fff : 0xffff }
 
   var payloadByteCount: Int { header.payloadRange(packetByteCount: count).count }
 
@@ -63,6 +74,9 @@ struct MediaPacket: ~Copyable {
     do throws(WireError) { header = try RTPHeader.parse(span) } catch { return false }
     extensions = ids.read(header, in: span)
     descriptor = nil
+    vp9 = nil
+    frameNumber = nil
+    primaryOffset = 0
     startsKeyFrame = false
     return true
   }
@@ -83,14 +97,37 @@ struct MediaPacket: ~Copyable {
     return try RTX.unwrap(&target, count: length, payloadType: payloadType, ssrc: ssrc)
   }
 
-  /// Reads the VP8 descriptor; false when it is malformed. An empty payload is padding and has none.
-  mutating func parseVideo() -> Bool {
+  /// Reads what lies before the payload proper; false when it is malformed. An empty payload is padding and has none.
+  mutating func parsePayload(of section: PublishedTrack.Section) -> Bool {
     let range = header.payloadRange(packetByteCount: count)
     guard !range.isEmpty else { return true }
+    switch section.media {
+    case .opus:
+      guard header.payloadType == section.redundantPayloadType else { return true }
+      guard let offset = RedundantAudio.primaryOffset(in: bytes.span.extracting(range)) else { return false }
+      primaryOffset = offset
+    case .h264: startsKeyFrame = KeyFrameStart.isH264(bytes.span.extracting(range))
+    case .av1:
+      startsKeyFrame = KeyFrameStart.isAV1(bytes.span.extracting(range))
+      if let range = extensions.dependencyDescriptor?.range, range.count >= 3, range.upperBound <= count {
+        frameNumber = bytes.span.uint16(at: range.lowerBound + 1)
+      }
+    case .vp8, .vp9: return parseDescriptor(section.media, range)
+    }
+    return true
+  }
+
+  private mutating func parseDescriptor(_ media: MediaCodec, _ range: Range<Int>) -> Bool {
     do throws(WireError) {
-      let parsed = try VP8PayloadDescriptor.parse(bytes.span.extracting(range))
-      descriptor = parsed
-      startsKeyFrame = parsed.isKeyFrame(in: bytes.span.extracting(range))
+      if media == .vp9 {
+        let parsed = try VP9PayloadDescriptor.parse(bytes.span.extracting(range))
+        startsKeyFrame = parsed.startsKeyFrame
+        vp9 = parsed
+      } else {
+        let parsed = try VP8PayloadDescriptor.parse(bytes.span.extracting(range))
+        startsKeyFrame = parsed.isKeyFrame(in: bytes.span.extracting(range))
+        descriptor = parsed
+      }
       return true
     } catch { return false }
   }

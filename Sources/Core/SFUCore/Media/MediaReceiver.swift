@@ -24,8 +24,7 @@ extension Participant {
       else { return false }
       stream = repaired
     }
-    guard packet.header.payloadType == section.payloadType,
-      stream.track.kind == .audio || packet.parseVideo(),
+    guard section.carries(packet.header.payloadType), packet.parsePayload(of: section),
       let sequence = stream.admit(packet.header.sequenceNumber, at: now)
     else { return false }
     stream.meter.note(byteCount: packet.count + Self.addedByteCount, layer: packet.temporalLayer, at: now)

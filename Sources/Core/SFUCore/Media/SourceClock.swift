@@ -23,6 +23,13 @@ struct SourceClock {
     return NTPTime(rawValue: ntpTime.rawValue &+ (seconds << 32 | fraction))
   }
 
+  /// What to add to the timestamps of `other`, another stream of the same publisher's, to make them this stream's.
+  func offset(to other: SourceClock, clockRate: Int) -> UInt32 {
+    let elapsed = Int64(bitPattern: other.ntpTime.rawValue &- ntpTime.rawValue)
+    let ticks = ((elapsed >> 12) &* Int64(clockRate)) >> 20
+    return rtpTimestamp.rawValue &+ UInt32(truncatingIfNeeded: ticks) &- other.rtpTimestamp.rawValue
+  }
+
   /// The same moment on the stream's media clock.
   func rtpTimestamp(at now: Instant, clockRate: Int) -> RTPTimestamp {
     let elapsed = max(0, (now - receivedAt).nanoseconds)

@@ -53,7 +53,10 @@ struct StreamRewriter {
   }
 
   /// From this packet on, its source goes through, behind what was sent before.
-  mutating func start(_ packet: borrowing MediaPacket, at now: Instant) {
+  ///
+  /// - Parameter aligned: what to add to the source's timestamps so that they name the same moments as those of the source
+  ///   before; nil where nobody knows.
+  mutating func start(_ packet: borrowing MediaPacket, at now: Instant, aligned: UInt32? = nil) {
     let header = packet.header
     var offset = mapping?.timestampOffset ?? 0
     if highestOut != nil, mapping?.source != header.ssrc {
@@ -61,14 +64,23 @@ struct StreamRewriter {
       let elapsed = max(0, (now - lastSentAt).wholeMicroseconds)
       let ticks = max(1, min(elapsed, 3_600_000_000) * Int64(clockRate) / 1_000_000)
       offset = lastTimestamp.rawValue &+ UInt32(truncatingIfNeeded: ticks) &- header.timestamp.rawValue
+      if let aligned {
+        // Time must go on; and a report that is off by seconds is not believed.
+        let step = Int64((header.timestamp + Int(aligned)).distance(from: lastTimestamp))
+        if step > 0, abs(step - ticks) < 2 * Int64(clockRate) {
+          offset = aligned
+        } else if step <= 0, step > -Int64(clockRate) {
+          offset = lastTimestamp.rawValue &+ 1 &- header.timestamp.rawValue
+        }
+      }
     }
     var started = Mapping(
       source: header.ssrc, first: packet.sequence, firstOut: highestOut.map { $0 + 1 } ?? firstSequence,
       timestampOffset: offset, pictureOffset: 0, layerZeroOffset: 0, highest: packet.sequence)
-    if let lastPictureID, let pictureID = packet.descriptor?.pictureID {
+    if let lastPictureID, let pictureID = packet.pictureID {
       started.pictureOffset = lastPictureID &+ 1 &- pictureID
     }
-    if let lastLayerZero, let index = packet.descriptor?.tl0PictureIndex {
+    if let lastLayerZero, let index = packet.tl0PictureIndex {
       started.layerZeroOffset = lastLayerZero &+ 1 &- index
     }
     mapping = started
@@ -104,20 +116,19 @@ struct StreamRewriter {
   mutating func fields(of packet: borrowing MediaPacket, at now: Instant) -> Fields? {
     guard var mapping, packet.sequence >= mapping.first else { return nil }
     let out = mapping.firstOut + (packet.sequence.rawValue - mapping.first.rawValue)
-    let descriptor = packet.descriptor
     let fields = Fields(
       sequenceNumber: SequenceNumber(UInt16(truncatingIfNeeded: out)),
       timestamp: RTPTimestamp(packet.header.timestamp.rawValue &+ mapping.timestampOffset),
-      pictureID: (descriptor?.pictureID ?? 0) &+ mapping.pictureOffset,
-      tl0PictureIndex: (descriptor?.tl0PictureIndex ?? 0) &+ mapping.layerZeroOffset)
+      pictureID: (packet.pictureID ?? 0) &+ mapping.pictureOffset,
+      tl0PictureIndex: (packet.tl0PictureIndex ?? 0) &+ mapping.layerZeroOffset)
     mapping.highest = max(mapping.highest, packet.sequence)
     self.mapping = mapping
     if highestOut.map({ out > $0 }) ?? true {
       highestOut = out
       lastTimestamp = fields.timestamp
       lastSentAt = now
-      if descriptor?.pictureID != nil { lastPictureID = fields.pictureID & 0x7fff }
-      if descriptor?.tl0PictureIndex != nil { lastLayerZero = fields.tl0PictureIndex }
+      if packet.pictureID != nil { lastPictureID = fields.pictureID & packet.pictureIDMask }
+      if packet.tl0PictureIndex != nil { lastLayerZero = fields.tl0PictureIndex }
     }
     return fields
   }

@@ -21,8 +21,51 @@ enum TrackKind: Sendable {
     }
   }
 
-  /// The only codecs we forward: those that can be told apart from the outside and are used end-to-end encrypted.
-  var codecName: String { self == .audio ? "opus" : "VP8" }
   var clockRate: Int { self == .audio ? 48_000 : 90_000 }
-  var mimeType: String { self == .audio ? "audio/opus" : "video/VP8" }
+}
+
+/// What we forward: codecs whose key frames can be told from the outside.
+enum MediaCodec: String, CaseIterable {
+  case opus
+  case vp8 = "VP8"
+  case h264 = "H264"
+  case vp9 = "VP9"
+  case av1 = "AV1"
+
+  var kind: TrackKind { self == .opus ? .audio : .video }
+  var mimeType: String { (kind == .audio ? "audio/" : "video/") + rawValue }
+
+  /// From a codec's name, with or without its kind, in any case.
+  init?(name: String) {
+    let last = name.split(separator: "/").last?.lowercased()
+    guard let codec = Self.allCases.first(where: { $0.rawValue.lowercased() == last }) else { return nil }
+    self = codec
+  }
+
+  /// Whether packets of one format can be decoded as the other (RFC 6184 §8.1, RFC 9628 §7, AV1's §7.2).
+  func isSameFormat(_ one: RTPCodec, _ other: RTPCodec) -> Bool {
+    switch self {
+    case .opus, .vp8: true
+    case .h264: Self.mode(one) == Self.mode(other) && Self.profile(one) == Self.profile(other)
+    case .vp9: (one.parameter("profile-id") ?? "0") == (other.parameter("profile-id") ?? "0")
+    case .av1: (one.parameter("profile") ?? "0") == (other.parameter("profile") ?? "0")
+    }
+  }
+
+  /// How much a format is liked when the publisher offers several; the higher the better.
+  func preference(_ codec: RTPCodec) -> Int {
+    switch self {
+    case .opus, .vp8: 0
+    case .h264: Self.mode(codec) == "1" ? 1 : 0
+    case .vp9: codec.parameter("profile-id") ?? "0" == "0" ? 1 : 0
+    case .av1: codec.parameter("profile") ?? "0" == "0" ? 1 : 0
+    }
+  }
+
+  private static func mode(_ codec: RTPCodec) -> String { codec.parameter("packetization-mode") ?? "0" }
+
+  /// Baseline and constrained baseline are one: what sends one of them in a call sends the other.
+  private static func profile(_ codec: RTPCodec) -> String {
+    (codec.parameter("profile-level-id") ?? "42001f").prefix(2).lowercased()
+  }
 }

@@ -1,23 +1,66 @@
+import PalbeLiveKit
 import PalbeRTP
 import PalbeSDP
 import PalbeUnits
 
 /// The one codec of a section that we forward, with the payload types the client gave it.
 struct AcceptedCodec {
+  let media: MediaCodec
   let codec: RTPCodec
   /// RFC 4588, where the client offers it for this codec.
   let repairPayloadType: PayloadType?
+  /// RFC 2198 around it, where the client offers that and it is wanted.
+  var redundantPayloadType: PayloadType?
 
-  /// Nil when the section offers none that we forward.
-  init?(in section: MediaSection, kind: TrackKind) {
+  /// What a publisher sends in the section: the codec it asked for, else VP8, else the first that we forward. Nil when
+  /// there is none.
+  init?(in section: MediaSection, kind: TrackKind, publishing track: PublishedTrack?) {
     let codecs = section.codecs
-    guard
-      let codec = codecs.first(where: {
-        $0.isNamed(kind.codecName) && $0.clockRate == UInt32(kind.clockRate)
-      })
+    let wanted = track?.info.codecs.first.flatMap { MediaCodec(name: $0.mimeType) }
+    let offered = codecs.compactMap { MediaCodec(name: $0.name) }.filter { $0.kind == kind }
+    let order = [wanted, kind == .audio ? .opus : .vp8].compactMap { $0 } + offered
+    guard let media = order.first(where: offered.contains) else { return nil }
+    let formats = codecs.filter { MediaCodec(name: $0.name) == media && Self.hasClock($0, kind) }
+    // The first of the best ones.
+    guard let best = formats.map(media.preference).max(),
+      let codec = formats.first(where: { media.preference($0) == best })
     else { return nil }
+    self.init(media, codec, in: codecs)
+    // Redundant sound is not for encrypted tracks: nobody could take it apart for a client that does not know it.
+    if let track, kind == .audio, !track.info.disableRed, track.info.encryption == .none {
+      redundantPayloadType = Self.redundant(codec, in: codecs)
+    }
+  }
+
+  /// What a subscriber receives in the section. Nil when it does not know the track's codec.
+  init?(in section: MediaSection, receiving track: PublishedTrack) {
+    let codecs = section.codecs
+    let media = track.section?.media ?? (track.kind == .audio ? .opus : .vp8)
+    let formats = codecs.filter { MediaCodec(name: $0.name) == media && Self.hasClock($0, track.kind) }
+    let published = track.section?.codec
+    guard
+      let codec = formats.first(where: { format in published.map { media.isSameFormat(format, $0) } ?? true })
+    else { return nil }
+    self.init(media, codec, in: codecs)
+    if track.section?.redundantPayloadType != nil { redundantPayloadType = Self.redundant(codec, in: codecs) }
+  }
+
+  private init(_ media: MediaCodec, _ codec: RTPCodec, in codecs: [RTPCodec]) {
+    self.media = media
     self.codec = codec
     repairPayloadType = codecs.first { $0.associatedPayloadType == codec.payloadType }?.payloadType
+  }
+
+  private static func hasClock(_ codec: RTPCodec, _ kind: TrackKind) -> Bool {
+    codec.clockRate == UInt32(kind.clockRate)
+  }
+
+  private static func redundant(_ codec: RTPCodec, in codecs: [RTPCodec]) -> PayloadType? {
+    let number = "\(codec.payloadType.rawValue)"
+    return codecs.first { red in
+      red.isNamed("red") && hasClock(red, .audio)
+        && red.parameters.split(separator: "/").allSatisfy { $0 == number }
+    }?.payloadType
   }
 
   /// The client understands NACK for it.
@@ -25,7 +68,7 @@ struct AcceptedCodec {
 
   /// For `MediaSection.answer`: this codec and its repairs, with the feedback we give or take.
   func answer(_ offered: RTPCodec) -> RTPCodec? {
-    guard offered.payloadType == codec.payloadType || offered.payloadType == repairPayloadType else {
+    guard [codec.payloadType, repairPayloadType, redundantPayloadType].contains(offered.payloadType) else {
       return nil
     }
     var accepted = offered
@@ -61,6 +104,6 @@ struct AcceptedCodec {
   private static let extensions: Set<String> = [
     RTPExtensionIDs.audioLevelURI, RTPExtensionIDs.videoOrientationURI,
     RTPExtensionIDs.transportSequenceNumberURI, RTPExtensionIDs.midURI, RTPExtensionIDs.ridURI,
-    RTPExtensionIDs.repairedRIDURI,
+    RTPExtensionIDs.repairedRIDURI, RTPExtensionIDs.dependencyDescriptorURI,
   ]
 }

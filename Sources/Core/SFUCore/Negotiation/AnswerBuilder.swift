@@ -1,5 +1,6 @@
 import PalbeICE
 import PalbeLiveKit
+import PalbeProtobuf
 import PalbeRTP
 import PalbeSDP
 import PalbeUnits
@@ -57,18 +58,33 @@ struct AnswerBuilder {
       return section
     }
     let direction = offer.direction(of: offered)
-    let codec = AcceptedCodec(in: offered, kind: kind)
+    var codec: AcceptedCodec?
     var receives = false
     var downTrack: DownTrack?
-    if let codec {
-      receives = direction.sends && publish(offered, mid: mid, kind: kind, codec)
-      downTrack =
-        direction.receives && participant.offers == nil ? fill(offered, mid, kind: kind, codec) : nil
+    if direction.sends, participant.grant.canPublish {
+      let track = participant.uplink.match(offered, mid: mid, kind: kind)
+      codec = AcceptedCodec(in: offered, kind: kind, publishing: track)
+      receives = codec != nil
+      if let codec, let track { publish(track, offered, mid: mid, codec) }
     }
+    if direction.receives, participant.offers == nil {
+      downTrack = fill(offered, mid, kind: kind, beside: codec)
+      codec = codec ?? downTrack.flatMap { AcceptedCodec(in: offered, receiving: $0.track) }
+    }
+    // Where nothing flows yet, what could is agreed on all the same.
+    codec = codec ?? AcceptedCodec(in: offered, kind: kind, publishing: nil)
     var section = offered.answer(
       direction: MediaDirection(sends: downTrack != nil, receives: receives),
       codec: { codec?.answer($0) }, headerExtension: { AcceptedCodec.accepts($0, in: offered) })
-    if receives { section.acceptSimulcast(of: offered) }
+    if receives {
+      section.acceptSimulcast(of: offered)
+      // The first one is what the client sends.
+      if let redundant = codec?.redundantPayloadType {
+        section.codecs =
+          section.codecs.filter { $0.payloadType == redundant }
+          + section.codecs.filter { $0.payloadType != redundant }
+      }
+    }
     if let downTrack {
       section.carry(downTrack, hasRepairs: downTrack.placement?.repairPayloadType != nil)
       midToTrackID[mid] = downTrack.track.sid
@@ -77,29 +93,59 @@ struct AnswerBuilder {
     return section
   }
 
-  /// Takes up a section in which the client sends. False when it may not.
+  /// Takes up a section in which the client sends a track.
   ///
   /// A section that no request is there for yet is accepted all the same: clients send offer and request concurrently.
   private mutating func publish(
-    _ offered: MediaSection, mid: String, kind: TrackKind, _ codec: AcceptedCodec
-  ) -> Bool {
-    guard participant.grant.canPublish else { return false }
-    guard let track = participant.uplink.match(offered, mid: mid, kind: kind) else { return true }
+    _ track: PublishedTrack, _ offered: MediaSection, mid: String, _ codec: AcceptedCodec
+  ) {
     if track.section == nil { published.append(track) }
     participant.bind(track, to: offered, mid: mid, codec)
-    return true
   }
 
+  /// - Parameter published: what the client sends in the same section, where it does.
   private mutating func fill(
-    _ offered: MediaSection, _ mid: String, kind: TrackKind, _ codec: AcceptedCodec
+    _ offered: MediaSection, _ mid: String, kind: TrackKind, beside published: AcceptedCodec?
   ) -> DownTrack? {
-    guard let downTrack = participant.downlink.fill(mid, kind: kind) else { return nil }
+    func codec(_ downTrack: DownTrack) -> AcceptedCodec? {
+      guard let codec = AcceptedCodec(in: offered, receiving: downTrack.track),
+        published.map({ $0.codec == codec.codec }) ?? true
+      else { return nil }
+      return codec
+    }
+    let downTrack = participant.downlink.fill(mid, kind: kind) { codec($0) != nil }
+    guard let downTrack, let codec = codec(downTrack) else {
+      if published == nil { participant.refuseUnknownCodecs(participant.downlink.unsupported(kind)) }
+      return nil
+    }
     if downTrack.placement == nil { placed.append(downTrack) }
-    downTrack.place(
-      DownTrack.Placement(
-        mid: mid, payloadType: codec.codec.payloadType, repairPayloadType: codec.repairPayloadType,
-        ids: codec.ids(in: offered), answersNACKs: codec.hasNACK))
+    downTrack.place(codec.placement(mid: mid, in: offered))
     return downTrack
+  }
+}
+
+extension AcceptedCodec {
+  /// Where a subscriber receives it.
+  func placement(mid: String, in section: MediaSection) -> DownTrack.Placement {
+    DownTrack.Placement(
+      mid: mid, payloadType: codec.payloadType, redundantPayloadType: redundantPayloadType,
+      repairPayloadType: repairPayloadType, ids: ids(in: section), answersNACKs: hasNACK)
+  }
+}
+
+extension Participant {
+  /// Subscriptions that no section of the client's can carry: it is told instead of left without picture
+  /// (livekit-protocol.md §4 item 22).
+  func refuseUnknownCodecs(_ downTracks: [DownTrack]) {
+    for downTrack in downTracks {
+      downTrack.isUnsupported = true
+      send(
+        .subscriptionResponse(
+          .with {
+            $0.trackSid = downTrack.track.sid
+            $0.err = .codecUnsupported
+          }))
+    }
   }
 }
 
@@ -156,14 +202,14 @@ extension Participant {
   /// Gives the track its section.
   func bind(_ track: PublishedTrack, to offered: MediaSection, mid: String, _ codec: AcceptedCodec) {
     track.section = PublishedTrack.Section(
-      mid: mid, payloadType: codec.codec.payloadType, repairPayloadType: codec.repairPayloadType,
-      sendsNACKs: codec.hasNACK)
-    track.info.mimeType = track.kind.mimeType
+      mid: mid, media: codec.media, codec: codec.codec, repairPayloadType: codec.repairPayloadType,
+      redundantPayloadType: codec.redundantPayloadType, sendsNACKs: codec.hasNACK)
+    track.info.mimeType = codec.redundantPayloadType == nil ? codec.media.mimeType : "audio/red"
     track.info.mid = mid
     track.info.simulcast = (offered.simulcast?.send.count ?? 0) > 1
     for index in track.info.codecs.indices {
       track.info.codecs[index].mid = mid
-      track.info.codecs[index].mimeType = track.kind.mimeType
+      track.info.codecs[index].mimeType = codec.media.mimeType
     }
     uplink.setSources(of: track, from: offered, transport: transport)
   }

@@ -39,7 +39,8 @@ struct SubscriberOffers {
   static let extensions: [(id: UInt8, uri: String)] = [
     (1, RTPExtensionIDs.audioLevelURI), (2, RTPExtensionIDs.absoluteSendTimeURI),
     (3, RTPExtensionIDs.transportSequenceNumberURI),
-    (4, RTPExtensionIDs.midURI), (13, RTPExtensionIDs.videoOrientationURI),
+    (4, RTPExtensionIDs.midURI), (12, RTPExtensionIDs.dependencyDescriptorURI),
+    (13, RTPExtensionIDs.videoOrientationURI),
   ]
 
   init(sessionID: UInt64) { self.sessionID = sessionID }
@@ -117,7 +118,7 @@ struct SubscriberOffers {
       section.kind == .audio ? .audio : .video, mid: section.mid,
       direction: section.downTrack == nil ? .inactive : .sendonly)
     media.headerExtensions = extensions.map { HeaderExtension(id: $0.id, uri: $0.uri) }
-    media.codecs = section.kind.offeredCodecs
+    media.codecs = section.kind.offeredCodecs(section.downTrack?.track)
     if let downTrack = section.downTrack { media.carry(downTrack, hasRepairs: section.kind == .video) }
     media.set(transport)
     return media
@@ -125,23 +126,31 @@ struct SubscriberOffers {
 }
 
 extension TrackKind {
-  /// What we offer to send.
-  var offeredCodecs: [RTPCodec] {
-    switch self {
-    case .audio:
-      [
-        RTPCodec(
-          111, "opus", clockRate: 48_000, channels: 2, parameters: "minptime=10;useinbandfec=1",
-          feedback: ["transport-cc"])
-      ]
-    case .video:
-      [
-        RTPCodec(
-          96, "VP8", clockRate: 90_000,
-          feedback: ["goog-remb", "transport-cc", "ccm fir", "nack", "nack pli"]),
-        RTPCodec(97, "rtx", clockRate: 90_000, parameters: "apt=96"),
-      ]
+  /// What we offer to send: the track's codec, under numbers that mean one thing each in the whole offer.
+  func offeredCodecs(_ track: PublishedTrack?) -> [RTPCodec] {
+    let media = track?.section?.media ?? (self == .audio ? .opus : .vp8)
+    let parameters = track?.section?.codec.parameters ?? ""
+    let number: UInt8
+    switch media {
+    case .opus:
+      let opus = RTPCodec(
+        111, "opus", clockRate: 48_000, channels: 2, parameters: "minptime=10;useinbandfec=1",
+        feedback: ["transport-cc"])
+      guard track?.section?.redundantPayloadType != nil else { return [opus] }
+      return [RTPCodec(63, "red", clockRate: 48_000, channels: 2, parameters: "111/111"), opus]
+    case .vp8: number = 96
+    case .vp9: number = parameters.contains("profile-id=2") ? 100 : 98
+    case .av1: number = 45
+    case .h264:
+      number = media.preference(RTPCodec(0, "", clockRate: 1, parameters: parameters)) > 0 ? 102 : 108
     }
+    let feedback = ["goog-remb", "transport-cc", "ccm fir", "nack", "nack pli"]
+    return [
+      RTPCodec(
+        number, media.rawValue, clockRate: 90_000, parameters: media == .vp8 ? "" : parameters,
+        feedback: feedback),
+      RTPCodec(number + 1, "rtx", clockRate: 90_000, parameters: "apt=\(number)"),
+    ]
   }
 }
 
@@ -198,15 +207,14 @@ extension SignalPlane {
     openData(over: transport, of: participant)
     for section in participant.offers?.sections ?? [] {
       guard let downTrack = section.downTrack, !downTrack.isEnded,
-        let index = answer.index(ofMid: section.mid), !answer.media[index].isRejected,
-        let codec = AcceptedCodec(in: answer.media[index], kind: section.kind)
+        let index = answer.index(ofMid: section.mid), !answer.media[index].isRejected
       else { continue }
+      guard let codec = AcceptedCodec(in: answer.media[index], receiving: downTrack.track) else {
+        participant.refuseUnknownCodecs([downTrack])
+        continue
+      }
       let isNew = downTrack.placement == nil
-      downTrack.place(
-        DownTrack.Placement(
-          mid: section.mid, payloadType: codec.codec.payloadType,
-          repairPayloadType: codec.repairPayloadType, ids: codec.ids(in: answer.media[index]),
-          answersNACKs: codec.hasNACK))
+      downTrack.place(codec.placement(mid: section.mid, in: answer.media[index]))
       if isNew { start([downTrack], of: participant, at: now) }
     }
     participant.wantOfferIfChanged(at: now)

@@ -62,13 +62,13 @@ final class Downlink {
   }
 
   /// What the section carries: what it did before, else the first subscription that waits for one of its kind.
-  func fill(_ mid: String, kind: TrackKind) -> DownTrack? {
+  func fill(_ mid: String, kind: TrackKind, where isSupported: (DownTrack) -> Bool) -> DownTrack? {
     if let present = sections[mid] {
-      if present.track.kind == kind { return present }
+      if present.track.kind == kind, isSupported(present) { return present }
       present.unplace()
       sections[mid] = nil
     }
-    if let waiting = downTracks.first(where: { $0.placement == nil && $0.track.kind == kind }) {
+    if let waiting = downTracks.first(where: { $0.isWaiting(kind) && isSupported($0) }) {
       sections[mid] = waiting
       return waiting
     }
@@ -79,10 +79,15 @@ final class Downlink {
     return nil
   }
 
+  /// Subscriptions that wait though a section of their kind is free: the client does not know their codecs.
+  func unsupported(_ kind: TrackKind) -> [DownTrack] {
+    downTracks.filter { $0.isWaiting(kind) }
+  }
+
   /// How many sections the client must add, and that it must offer at all; nil when nothing waits or the client was asked.
   func takeRequirement() -> (audio: Int, video: Int)? {
     func waiting(_ kind: TrackKind) -> Int {
-      downTracks.count { $0.placement == nil && $0.track.kind == kind }
+      downTracks.count { $0.isWaiting(kind) }
     }
     let audio = waiting(.audio)
     let video = waiting(.video)

@@ -57,7 +57,7 @@ extension PublishedTrack {
             $0.subscribedQualities = qualities
             $0.subscribedCodecs = [
               .with {
-                $0.codec = kind.codecName.lowercased()
+                $0.codec = (section?.media ?? .vp8).rawValue.lowercased()
                 $0.qualities = qualities
               }
             ]

@@ -1,5 +1,6 @@
 import PalbeLiveKit
 import PalbeRTP
+import PalbeSDP
 import PalbeUnits
 
 /// A track of a participant, from its AddTrackRequest until it is unpublished.
@@ -9,10 +10,21 @@ final class PublishedTrack {
   /// The media section that carries it.
   struct Section: Equatable {
     var mid: String
-    var payloadType: PayloadType
+    var media: MediaCodec
+    /// As the publisher offered it.
+    var codec: RTPCodec
     var repairPayloadType: PayloadType?
+    /// RFC 2198 around it.
+    var redundantPayloadType: PayloadType?
     /// The publisher answers NACKs.
     var sendsNACKs: Bool
+
+    var payloadType: PayloadType { codec.payloadType }
+
+    /// Of its media.
+    func carries(_ type: PayloadType) -> Bool {
+      type == codec.payloadType || redundantPayloadType.map { type == $0 } ?? false
+    }
   }
 
   var info: LiveKit.TrackInfo

@@ -83,9 +83,10 @@ extension SignalPlane {
       $0.serverInfo = serverInfo
       $0.subscriberPrimary = participant.offers != nil && participant.grant.canSubscribe
       $0.fastPublish = true
-      $0.enabledPublishCodecs = [
-        .with { $0.mime = TrackKind.audio.mimeType }, .with { $0.mime = TrackKind.video.mimeType },
-      ]
+      // Frames of AV1 cannot be encrypted by many clients.
+      let codecs = MediaCodec.allCases.filter { $0 != .av1 || !participant.mustEncrypt }
+      $0.enabledPublishCodecs = codecs.map { codec in .with { $0.mime = codec.mimeType } }
+      if !participant.mustEncrypt { $0.enabledPublishCodecs.append(.with { $0.mime = "audio/red" }) }
     }
   }
 }

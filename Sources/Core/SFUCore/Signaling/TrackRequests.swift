@@ -57,7 +57,7 @@ extension SignalPlane {
       $0.layers = request.layers
       $0.stereo = request.stereo
       $0.disableDtx = request.disableDtx
-      $0.disableRed = true
+      $0.disableRed = request.disableRed || request.encryption != .none
       $0.encryption = request.encryption
       $0.stream = request.stream
       $0.audioFeatures = Array(request.audioFeatures.prefix(16))
@@ -84,7 +84,9 @@ extension SignalPlane {
     }
     guard
       let section = unclaimed.first(where: { track.isNamed($0.msids.first?.track ?? "") }) ?? unclaimed.first,
-      let mid = section.mid, let codec = AcceptedCodec(in: section, kind: track.kind)
+      let mid = section.mid,
+      // What the answer agreed on, before it knew the track.
+      let codec = AcceptedCodec(in: section, kind: track.kind, publishing: nil)
     else { return }
     participant.bind(track, to: section, mid: mid, codec)
     announce([track], anyGone: false, of: participant, at: now)

@@ -1,0 +1,100 @@
+import PalbeLiveKit
+import PalbeNetSim
+import PalbeProtobuf
+import PalbeRTP
+import PalbeUnits
+import Testing
+
+@testable import PalbeSFUCore
+
+@Suite("Switching layers")
+struct LayerSwitchTests {
+  @Test(
+    "RFC 3550 §6.4.1: through a switch the subscriber's timestamps name the same moments of the publisher's clock"
+  )
+  func lipSync() throws {
+    let call = try LayeredCall(NetworkAcceptanceTests.rates, seed: 3)
+    // All layers were sampled together, on clocks that began anywhere.
+    let origin = NTPTime(rawValue: 3_900_000_000 << 32)
+    func report() throws {
+      let reports = call.source.layers.map { layer -> RTCPPacket in
+        let elapsed = UInt64((call.world.now - call.start).nanoseconds)
+        let ntpTime = NTPTime(rawValue: origin.rawValue &+ ((elapsed << 20) / 1_000_000_000) << 12)
+        return .senderReport(
+          SenderReport(
+            ssrc: layer.ssrc, ntpTime: ntpTime, rtpTimestamp: RTPTimestamp(layer.timestamp),
+            packetCount: 1, octetCount: 1))
+      }
+      for packet in reports { call.world.send([try call.alice.controlPacket([packet])], from: call.alice) }
+    }
+    for step in 1...20 {
+      try call.run(until: .milliseconds(500 * step), over: .constant)
+      try report()
+      if step == 12 {
+        let sid = try #require(call.bob.join?.otherParticipants.first?.tracks.first?.sid)
+        call.world.signal(
+          .trackSetting(
+            .with {
+              $0.trackSids = [sid]
+              $0.quality = .low
+            }), from: call.bob)
+      }
+    }
+    let layers = call.viewer.layers.changes.map(\.value)
+    #expect(layers.last == 0 && layers.contains(2), "\(layers)")
+    let reports = call.bob.control.compactMap { packet -> SenderReport? in
+      if case .senderReport(let report) = packet { report } else { nil }
+    }
+    // Where the subscriber's clock stood at the origin, by each report. The first layer's clock is what it is.
+    let offsets = reports.map { report -> UInt32 in
+      let elapsed = report.ntpTime.rawValue &- origin.rawValue
+      return report.rtpTimestamp.rawValue &- UInt32(truncatingIfNeeded: ((elapsed >> 12) * 90_000) >> 20)
+    }
+    let first = try #require(offsets.first)
+    let worst = offsets.map { Int32(bitPattern: $0 &- first).magnitude }.max() ?? 0
+    #expect(offsets.count > 10)
+    #expect(worst <= 90 * 34, "\(worst) ticks off: more than a frame")
+    for (earlier, later) in zip(call.viewer.timestamps, call.viewer.timestamps.dropFirst()) {
+      #expect(later.timestamp.distance(from: earlier.timestamp) > 0)
+    }
+  }
+
+  @Test(
+    "livekit-protocol.md §4 items 6, 7: join, subscribing again and a switch each ask the publisher, whose requests may get lost"
+  )
+  func requests() throws {
+    let call = try LayeredCall(NetworkAcceptanceTests.rates, seed: 4)
+    // A publisher far away that loses what it is asked; it sends no key frame by itself.
+    call.world.network.setLink(
+      Link(delay: .milliseconds(150), loss: 0.5), from: World.server, to: call.alice.address)
+    try call.run(until: .seconds(3), over: .constant)
+    #expect(!call.source.layers.allSatisfy { $0.keyFrames == 0 })
+    #expect(call.viewer.pictures.longestFreeze(from: call.start, to: call.world.now) < .seconds(2))
+    func asked() -> UInt64 {
+      call.world.worker.participants.first { $0.identity == "alice" }?.uplink.tracks.flatMap(\.streams)
+        .map(\.keyFrames.count).reduce(0, +) ?? 0
+    }
+    let sid = try #require(call.bob.join?.otherParticipants.first?.tracks.first?.sid)
+    var before = asked()
+    call.world.signal(
+      .trackSetting(
+        .with {
+          $0.trackSids = [sid]
+          $0.quality = .low
+        }), from: call.bob)
+    try call.run(until: .seconds(6), over: .constant)
+    #expect(asked() > before)
+    #expect(call.viewer.layers.changes.last?.value == 0)
+    before = asked()
+    for subscribe in [false, true] {
+      call.world.signal(
+        .subscription(
+          .with {
+            $0.trackSids = [sid]
+            $0.subscribe = subscribe
+          }), from: call.bob)
+    }
+    try call.run(until: .seconds(8), over: .constant)
+    #expect(asked() > before)
+  }
+}
