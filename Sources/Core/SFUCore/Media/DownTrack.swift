@@ -112,6 +112,7 @@ final class DownTrack {
   }
 
   func end() {
+    if !isEnded { subscriber.context.totals.sent.add(statistics) }
     isEnded = true
     placement = nil
   }
