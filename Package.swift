@@ -91,6 +91,7 @@ let targets: [Target] = [
       "PalbeCrypto", "PalbeProtobuf", "PalbeRTP", "PalbeCongestion", "PalbeSDP", "PalbeSRTP", "PalbeICE",
       "PalbeDTLS", "PalbeLiveKit", "PalbeFrameEncryption",
     ]),
+  library("Core", "BackendCore", base + ["PalbeMLSMessages"]),
 
   // IO: no Core.
   library("IO", "EventLoop", base + ["CPalbeLinux"], settings: strict),
@@ -108,6 +109,7 @@ let targets: [Target] = [
       "PalbeCrypto", "PalbeProtobuf", "PalbeLiveKit", "PalbeDTLS", "PalbeDataChannels", "PalbeICE",
       "PalbeSFUCore", "PalbeEventLoop", "PalbeWebServer", "CPalbeZlib",
     ], settings: strict),
+  library("Server", "BackendServer", base + ["PalbeBackendCore", "PalbeSQLStore"], settings: strict),
 
   // SDK: the public products; their names carry no further prefix.
   .target(
@@ -163,6 +165,11 @@ let targets: [Target] = [
   tool(
     "mls-simulator", "PalbeMLSSimulator", path: "Tests/Support/mls-simulator",
     extra: ["PalbeUnits", "PalbeCommandLine", "PalbeMLSMessages"]),
+
+  .target(
+    name: "PalbeBackendKit",
+    dependencies: (base + ["PalbeMLSMessages", "PalbeBackendCore"]).map { .target(name: $0) },
+    path: "Tests/Support/BackendKit", swiftSettings: strict),
 
   .target(name: "CPalbeProcess", path: "Tests/Support/Process"),
 
@@ -224,6 +231,11 @@ let targets: [Target] = [
       "CPalbeLinux", "CPalbeZlib",
       "CPalbeMallocCounter",
     ]),
+  tests("PalbeBackendCore", base + ["PalbeMLSMessages", "PalbeBackendKit"]),
+  tests(
+    "PalbeBackendServer",
+    base + ["PalbeMLSMessages", "PalbeBackendCore", "PalbeSQLStore", "PalbeBackendKit", "PalbeTestKit"],
+    exclude: ["Golden"]),
   tests("PalbeMessaging", ["PalbeTestKit"]),
   tests(
     "PalbeCall",

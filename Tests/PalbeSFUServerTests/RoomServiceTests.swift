@@ -213,7 +213,8 @@ struct UnansweredCallTests {
   @Test("Calls that wait are bounded; a worker that ends answers them with deadline_exceeded")
   func bounded() throws {
     let inbox = try WorkerInbox()
-    let service = RoomService(keys: [Tokens.key: Tokens.secret], inboxes: [inbox, inbox])
+    let service = RoomService(
+      access: LiveAccess(keys: [Tokens.key: Tokens.secret], createsRooms: true), inboxes: [inbox, inbox])
     let answers = Mutex<[Int: Int]>([:])
     func ask() {
       let responder = HTTPResponder.forTests { response in

@@ -27,6 +27,29 @@ struct ServerLogTests {
     #expect(line([("long", String(repeating: "x", count: 100_000))]).utf8.count < 400)
   }
 
+  @Test("the same as a JSON object, whatever a value holds")
+  func json() throws {
+    func object(_ fields: [(name: String, value: String)]) -> String {
+      let bytes = ServerLog.object(.info, "participant joined", fields, unixMilliseconds: 1_700_000_000_045)
+      return String(decoding: bytes, as: UTF8.self)
+    }
+    #expect(
+      object([("room", "hall"), ("identity", "a\n\"\\")])
+        == #"{"time":"2023-11-14T22:13:20.045Z","level":"info","message":"participant joined","room":"hall","#
+        + #""identity":"a\n\"\\"}"# + "\n")
+    #expect(object([("long", String(repeating: "x", count: 100_000))]).utf8.count < 500)
+    let many = (0..<100).map { (name: "field\($0)", value: String(repeating: "\u{1}", count: 300)) }
+    #expect(object(many).utf8.count < 6_000)
+    #expect(object(many).hasSuffix("}\n"))
+  }
+
+  @Test("the level can change")
+  func level() {
+    let log = ServerLog(level: .warning)
+    log.setLevel(.debug)
+    #expect(log.level == .debug)
+  }
+
   @Test("a reader that does not read loses lines and holds nobody up")
   func fullPipe() {
     var ends: [Int32] = [0, 0]

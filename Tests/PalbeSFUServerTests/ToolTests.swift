@@ -1,5 +1,7 @@
 import Foundation
 import Glibc
+import PalbeLiveKit
+import PalbeProtobuf
 import PalbeTestKit
 import PalbeUnits
 import PalbeWebServer
@@ -120,5 +122,102 @@ struct ToolTests {
       #expect(result.errors.contains("weak API key") == isWeak)
       #expect(!result.errors.contains(secret))
     }
+  }
+
+  /// A running tool with somebody in room "hall".
+  private func occupied(_ options: [String]) async throws -> (
+    tool: ToolProcess, port: UInt16, WebSocketClient
+  ) {
+    let tool = try ToolProcess(
+      "palbe-sfu",
+      ["serve", "--host", "127.0.0.1", "--port", "0", "--udp-port", "0", "--workers", "1"] + options)
+    let ports = try #require(listening(tool.readLine()))
+    let token = Tokens.join(room: "hall", identity: "anna")
+    let socket = try await WebSocketClient.connect(
+      to: "ws://127.0.0.1:\(ports.signaling)/rtc/v1?access_token=\(token)&join_request=\(JoinRequests.item())"
+    )
+    var messages = socket.messages.makeAsyncIterator()
+    _ = await messages.next()
+    return (tool, ports.signaling, socket)
+  }
+
+  @Test("SIGTERM drains: a deadline that an idle tab does not move, then leave RECONNECT (field fault 19)")
+  func drains() async throws {
+    let key = ["--key", "\(Tokens.key):\(Tokens.secret)"]
+    let (tool, port, socket) = try await occupied(key + ["--drain-timeout", "1500ms"])
+    tool.terminate()
+    while HTTP.ask(port, "/ready").status == 200 {}
+    #expect(HTTP.ask(port, "/").status == 200)
+    var leaves: [LiveKit.LeaveRequest] = []
+    for await message in socket.messages {
+      if case .binary(let bytes) = message,
+        case .leave(let leave)? = try? LiveKit.SignalResponse(serialized: bytes).message
+      {
+        leaves.append(leave)
+      }
+    }
+    #expect(leaves.map(\.action) == [.reconnect])
+    #expect(leaves.map(\.reason) == [.serverShutdown])
+    let result = tool.finish()
+    #expect(result.code == 0)
+    #expect(result.errors.contains("stopping signal=terminate participants=1 seconds=1"))
+  }
+
+  @Test("a second signal ends it at once; the last participant's leave does too")
+  func drainEnds() async throws {
+    let key = ["--key", "\(Tokens.key):\(Tokens.secret)", "--drain-timeout", "1h"]
+    for leavesByItself in [false, true] {
+      let (tool, port, socket) = try await occupied(key)
+      tool.terminate()
+      while HTTP.ask(port, "/ready").status == 200 {}
+      if leavesByItself { socket.close() } else { tool.terminate(with: SIGINT) }
+      for await _ in socket.messages {}
+      let result = tool.finish()
+      #expect(result.code == 0)
+      #expect(result.errors.contains("stopping at once") != leavesByItself)
+    }
+  }
+
+  @Test(
+    "SIGHUP reads the file again: new keys work at once, a wrong file changes nothing, a port needs a restart"
+  )
+  func reloads() async throws {
+    let folder = try TemporaryFolder()
+    let path = folder.path("sfu.yaml")
+    func write(_ text: String) throws { try text.write(toFile: path, atomically: false, encoding: .utf8) }
+    try write("keys: {\(Tokens.key): \(Tokens.secret)}\nport: 0\n")
+    let tool = try ToolProcess(
+      "palbe-sfu",
+      ["serve", "--config", path, "--host", "127.0.0.1", "--udp-port", "0", "--workers", "1", "--log-json"])
+    let ports = try #require(listening(tool.readLine()))
+    func status(_ secret: String) -> Int {
+      let token = Tokens.join(room: "hall", identity: "anna", secret: secret)
+      return HTTP.ask(
+        ports.signaling, "/rtc/v1/validate?access_token=\(token)&join_request=\(JoinRequests.item())"
+      ).status
+    }
+    #expect(status(Tokens.secret) == 200)
+    try write("keys: {\(Tokens.key): nOtToBeSeEn}\nport: 1\n")
+    tool.terminate(with: SIGHUP)
+    while status("nOtToBeSeEn") != 200 {}
+    #expect(status(Tokens.secret) == 401)
+    try write("keys: {\(Tokens.key): nOtToBeSeEn}\nprot: 1\n")
+    tool.terminate(with: SIGHUP)
+    tool.terminate()
+    let result = tool.finish()
+    #expect(result.code == 0)
+    #expect(result.errors.contains(#""message":"changed keys need a restart","keys":"port""#))
+    #expect(!result.errors.contains("nOtToBeSeEn"))
+    for line in result.errors.split(separator: "\n") { #expect(line.hasPrefix("{") && line.hasSuffix("}")) }
+  }
+
+  @Test("config prints what is in effect without secrets, and is one line where it is wrong")
+  func config() throws {
+    let result = try ToolProcess.run("palbe-sfu", ["config", "--key", "app:nOtToBeSeEn", "--port", "81"])
+    #expect(result.code == 0)
+    #expect(result.output.contains("port: 81  # --port\n"))
+    #expect(!result.output.contains("nOtToBeSeEn"))
+    let wrong = try ToolProcess.run("palbe-sfu", ["config", "--port", "x"])
+    #expect(wrong.code == 2 && wrong.output.isEmpty && wrong.errors.filter(\.isNewline).count == 1)
   }
 }

@@ -90,6 +90,44 @@ struct ConnectionTests {
     }
   }
 
+  @Test("A transaction in several calls, with a savepoint in it, over a write-ahead log")
+  func savepoints() throws {
+    let folder = try TemporaryFolder()
+    var settings = SQLConnection.Settings()
+    settings.journal = .writeAhead
+    let path = folder.path("db")
+    do {
+      let connection = try SQLConnection(path: path, settings: settings)
+      #expect(try connection.statement("PRAGMA journal_mode").first { row in row.text(0) } == "wal")
+      try connection.execute("CREATE TABLE t (id INTEGER PRIMARY KEY)")
+      let insert = try connection.statement("INSERT INTO t (id) VALUES (?)")
+      func put(_ id: Int64) throws {
+        insert.bind(1, id)
+        try insert.run()
+      }
+      try connection.begin()
+      try connection.setSavepoint()
+      try put(1)
+      try connection.releaseSavepoint()
+      try connection.setSavepoint()
+      try put(2)
+      try connection.rollBackToSavepoint()
+      try put(3)
+      // One inside is part of it.
+      try connection.transaction { () throws(SQLError) in
+        insert.bind(1, 4)
+        try insert.run()
+      }
+      try connection.commit()
+      try connection.begin()
+      try put(5)
+      try connection.rollBack()
+      try connection.rollBack()
+    }
+    let connection = try SQLConnection(path: path, settings: settings)
+    #expect(try connection.statement("SELECT id FROM t").all { row in row.integer(0) } == [1, 3, 4])
+  }
+
   @Test("A second user, a file of another kind, a folder that is not there")
   func opening() throws {
     let folder = try TemporaryFolder()

@@ -1,4 +1,5 @@
 import CPalbeLinux
+public import PalbeUnits
 
 /// A signal that a program acts on.
 public enum Signal: Int32, Sendable, CaseIterable {
@@ -36,6 +37,13 @@ public final class SignalWatch: Sendable {
     var info = signalfd_siginfo()
     guard read(fileDescriptor, &info, MemoryLayout<signalfd_siginfo>.size) > 0 else { return nil }
     return Signal(rawValue: Int32(info.ssi_signo))
+  }
+
+  /// Waits for the next signal, for so long at most; nil when none came.
+  public func wait(atMost time: TimeDelta) -> Signal? {
+    var ready = pollfd(fd: fileDescriptor, events: Int16(POLLIN), revents: 0)
+    poll(&ready, 1, Int32(clamping: max(0, time.wholeMilliseconds)))
+    return next()
   }
 
   /// Waits for the next signal.

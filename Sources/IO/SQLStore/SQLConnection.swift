@@ -20,6 +20,16 @@ public final class SQLConnection {
     public var isDurable = true
     /// Whether other processes are kept out as long as the file is open.
     public var isExclusive = true
+    /// What makes a transaction whole.
+    public var journal = Journal.truncated
+
+    /// What makes a transaction whole.
+    public enum Journal: Sendable, Hashable {
+      /// The pages as they were, emptied before a commit returns.
+      case truncated
+      /// The pages as they will be: one wait in place of several, but erased bytes stay in a file for a while.
+      case writeAhead
+    }
 
     /// Durable and exclusive.
     public init() {}
@@ -46,7 +56,8 @@ public final class SQLConnection {
       "locking_mode = \(settings.isExclusive ? "EXCLUSIVE" : "NORMAL")",
       // The journal holds what was erased: it is emptied, not left, and that reaches the medium before COMMIT returns
       // (with DELETE it would not).
-      "journal_mode = TRUNCATE", "synchronous = \(settings.isDurable ? "FULL" : "OFF")",
+      "journal_mode = \(settings.journal == .truncated ? "TRUNCATE" : "WAL")",
+      "synchronous = \(settings.isDurable ? "FULL" : "OFF")",
       // Freed bytes are zeroed, but copies can be left where rows moved: see `ErasableRecords`.
       "secure_delete = ON", "auto_vacuum = NONE", "temp_store = MEMORY", "foreign_keys = ON",
       "trusted_schema = OFF", "cell_size_check = ON",
@@ -81,6 +92,9 @@ public final class SQLConnection {
     return new
   }
 
+  /// The texts of the statements that are kept prepared, for tests that look at how they are carried out.
+  package var preparedStatements: [String] { statements.keys.sorted() }
+
   /// How many rows the last statement changed.
   public var changedRowCount: Int { Int(sqlite3_changes64(database)) }
 
@@ -89,15 +103,25 @@ public final class SQLConnection {
   /// Carries out `body` as a whole or not at all; it may throw `aborted` to end it. One inside another is part of it.
   public func transaction<Result>(_ body: () throws(SQLError) -> Result) throws(SQLError) -> Result {
     if isInTransaction { return try body() }
-    try execute("BEGIN IMMEDIATE")
-    isInTransaction = true
-    defer { isInTransaction = false }
+    try begin()
     let result: Result
     do throws(SQLError) { result = try body() } catch {
       try rollBack()
       throw error
     }
-    do throws(SQLError) { try execute("COMMIT") } catch {
+    try commit()
+    return result
+  }
+
+  /// Begins a transaction, for who cannot have it in one function: `commit` or `rollBack` must follow.
+  public func begin() throws(SQLError) {
+    try statement("BEGIN IMMEDIATE").run()
+    isInTransaction = true
+  }
+
+  /// Ends a transaction; when it throws there is nothing of it, or `unusable`.
+  public func commit() throws(SQLError) {
+    do throws(SQLError) { try statement("COMMIT").run() } catch {
       try rollBack()
       // A failed write of the last step can be noticed after the transaction became valid.
       if case .failed(let code) = error, code & 0xff == SQLITE_IOERR {
@@ -106,16 +130,30 @@ public final class SQLConnection {
       }
       throw error
     }
-    return result
+    isInTransaction = false
   }
 
-  private func rollBack() throws(SQLError) {
+  /// Ends a transaction, of which nothing stays; does nothing where there is none.
+  public func rollBack() throws(SQLError) {
+    isInTransaction = false
     // SQLite may have done it by itself.
     guard sqlite3_get_autocommit(database) == 0 else { return }
     guard sqlite3_exec(database, "ROLLBACK", nil, nil, nil) == SQLITE_OK else {
       isBroken = true
       throw .unusable
     }
+  }
+
+  /// A point of the open transaction, to which `rollBackToSavepoint` returns; one at a time.
+  public func setSavepoint() throws(SQLError) { try statement("SAVEPOINT point").run() }
+
+  /// Forgets the point, and keeps what was done since.
+  public func releaseSavepoint() throws(SQLError) { try statement("RELEASE point").run() }
+
+  /// Undoes what was done since, and forgets the point.
+  public func rollBackToSavepoint() throws(SQLError) {
+    try statement("ROLLBACK TO point").run()
+    try releaseSavepoint()
   }
 
   // MARK: Versions

@@ -56,6 +56,8 @@ public final class SFUServer: Sendable {
     public var auditLogPath: String?
     /// How rooms and participants are treated; each worker's candidates are its own.
     public var worker = SFUConfiguration(candidates: [])
+    /// Where and to whom metrics are told; nil tells nobody.
+    public var metrics: MetricsConfiguration?
     /// Where events are told.
     public var log = ServerLog(level: .info)
 
@@ -72,8 +74,12 @@ public final class SFUServer: Sendable {
   private let inboxes: [WorkerInbox]
   private let dataPorts: [SCTPPort]
   private let threads: [WorkerThread]
+  /// Where metrics are told; nil when they are not.
+  public let metricsAddress: SocketAddress?
+  private let access: LiveAccess
   private let service: SignalingService
   private let webs: [WebServer]
+  private let metrics: WebServer?
   private let log: ServerLog
   private let isStopped = Atomic<Bool>(false)
 
@@ -82,9 +88,9 @@ public final class SFUServer: Sendable {
     let log = configuration.log
     let rooms = LiveRooms()
     let workers = try Workers(configuration) { rooms.take($0) }
-    let service = SignalingService(
-      keys: configuration.keys, inboxes: workers.inboxes, rooms: rooms,
-      createsRooms: configuration.worker.createsRooms, log: log)
+    let access = LiveAccess(
+      keys: configuration.keys, createsRooms: configuration.worker.createsRooms)
+    let service = SignalingService(access: access, inboxes: workers.inboxes, rooms: rooms, log: log)
     do throws(SFUServerError) {
       webs = try Self.listen(configuration, service)
     } catch {
@@ -100,17 +106,55 @@ public final class SFUServer: Sendable {
     dataPorts = workers.dataPorts
     threads = workers.threads
     self.service = service
+    self.access = access
     self.log = log
+    metrics = try Self.metrics(configuration, service, workers, webs)
+    if let metrics { address.port = metrics.port }
+    metricsAddress = metrics == nil ? nil : address
     for fields in workers.started { log.write(.info, "worker started", fields) }
     log.write(
       .info, "server started",
-      [("signaling", address.description), ("workers", "\(workers.threads.count)")])
+      [("signaling", signalingAddress.description), ("workers", "\(workers.threads.count)")])
   }
 
   deinit { stop() }
 
+  private static func metrics(
+    _ configuration: Configuration, _ service: SignalingService, _ workers: Workers, _ webs: [WebServer]
+  ) throws(SFUServerError) -> WebServer? {
+    guard let metrics = configuration.metrics else { return nil }
+    let address = configuration.listenAddresses[0]
+    do throws(WebServerError) {
+      return try WebServer(
+        host: address.host, port: metrics.port, limits: MetricsService.limits,
+        handler: MetricsService(metrics, inboxes: workers.inboxes, isReady: { service.isRunning }))
+    } catch {
+      for web in webs { web.stop() }
+      workers.stop()
+      throw error == .portInUse(metrics.port)
+        ? .metricsPortInUse(metrics.port) : SFUServerError(error, host: address.host)
+    }
+  }
+
   /// From now on no room begins, and `/ready` says so; calls go on, and who belongs to them may join.
-  public func drain() { service.drain() }
+  public func drain() {
+    service.drain()
+    for inbox in inboxes { inbox.post(.drain) }
+  }
+
+  /// Participants in all rooms, as of a second ago at most.
+  public var participantCount: Int { inboxes.reduce(0) { $0 + $1.participantCount } }
+
+  /// Takes over what can change without dropping calls: keys, the log's level, and how rooms and participants
+  /// are treated. The rest of the configuration is not read.
+  public func reload(_ configuration: Configuration) {
+    log.setLevel(configuration.log.level)
+    access.change(keys: configuration.keys, createsRooms: configuration.worker.createsRooms)
+    var worker = configuration.worker
+    worker.serverVersion = Release.version
+    for inbox in inboxes { inbox.post(.reconfigure(worker, TokenMinter(keys: configuration.keys))) }
+    log.write(.info, "configuration reloaded")
+  }
 
   /// Reads the certificate and its key again. Connections stay as they are; when the files cannot be used,
   /// so does the certificate.
@@ -153,6 +197,7 @@ public final class SFUServer: Sendable {
     for thread in threads { thread.join() }
     for port in dataPorts { SCTPThread.detach(port) }
     for web in webs { web.stop() }
+    metrics?.stop()
     log.write(.info, "server stopped")
   }
 }

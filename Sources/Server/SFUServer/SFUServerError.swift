@@ -10,6 +10,8 @@ public enum SFUServerError: Error, Equatable, Sendable, CustomStringConvertible 
   case mediaPortInUse(UInt16)
   /// Another program listens on the TCP port for media.
   case streamPortInUse(UInt16)
+  /// Another program listens on the metrics' port.
+  case metricsPortInUse(UInt16)
   /// A port needs a privilege that the process lacks.
   case permissionDenied(UInt16)
   /// The host has no such address.
@@ -29,6 +31,8 @@ public enum SFUServerError: Error, Equatable, Sendable, CustomStringConvertible 
     case .signalingPortInUse(let port): "signaling port \(port) (TCP) is in use; choose another with --port"
     case .mediaPortInUse(let port): "media port \(port) (UDP) is in use; choose another with --udp-port"
     case .streamPortInUse(let port): "media port \(port) (TCP) is in use; choose another with --tcp-port"
+    case .metricsPortInUse(let port):
+      "metrics port \(port) (TCP) is in use; choose another with --prometheus-port"
     case .permissionDenied(let port): "no permission to use port \(port)"
     case .addressNotAvailable(let host): "this machine has no address \(host)"
     case .tooManyWorkers(let count, let port):

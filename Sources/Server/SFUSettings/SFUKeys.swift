@@ -10,11 +10,11 @@ public enum SFUKeys {
     "TCP port for signaling; 0 takes any free one")
   public static let bindAddresses = Setting(
     "bind_addresses", "--host",
-    .list("ADDRESS", "a list of at most one IPv4 or IPv6 address") {
+    .list("ADDRESS", "a list of IPv4 or IPv6 addresses") {
       $0.isEmpty || SocketAddress(host: $0, port: 0) != nil
     },
     default: [], words: "every IPv4 address; with --dev 127.0.0.1",
-    "address to listen on, for all ports")
+    "addresses to listen on, for all ports")
   public static let keys = Setting(
     "keys", "--key", .keys, default: [], words: "", reloads: true, isSecret: true,
     "API keys that sign access tokens; 32 characters or more of secret")
@@ -25,11 +25,28 @@ public enum SFUKeys {
     "development", "--dev", .boolean, default: false,
     "the key devkey:secret, on 127.0.0.1: for trying things out")
 
+  public static let certificateFile = Setting(
+    "tls.cert_file", "--tls-cert", .optional(.text("FILE", "a path")), default: nil, words: "none",
+    "the signaling port's certificate and chain in PEM; it then speaks TLS only; a reload reads it again")
+  public static let certificateKeyFile = Setting(
+    "tls.key_file", "--tls-key", .optional(.text("FILE", "a path")), default: nil,
+    words: "the file of the certificate", "the certificate's private key in PEM")
+
   // MARK: Media
 
   public static let udpPort = Setting(
     "rtc.udp_port", "--udp-port", .ports, default: 7_882...7_882,
     "UDP port of the first worker, the others follow; a range bounds the workers; 0 takes any")
+  public static let tcpPort = Setting(
+    "rtc.tcp_port", "--tcp-port", .optional(.integer(0...65_535)), default: nil,
+    words: "7881; none with --dev or where rtc.udp_port is 0",
+    "TCP port for media of clients that cannot send UDP (ICE-TCP), the workers' in a row; 0 takes any")
+  public static let useExternalIP = Setting(
+    "rtc.use_external_ip", "--use-external-ip", .boolean, default: false,
+    "announces the address that STUN servers see, where rtc.node_ip is not given")
+  public static let advertiseInternalIP = Setting(
+    "rtc.advertise_internal_ip", "--advertise-internal-ip", .boolean, default: false,
+    "announces this machine's own addresses beside the external one")
   public static let nodeIP = Setting(
     "rtc.node_ip", "--node-ip", .optional(.address), default: nil, words: "this machine's own",
     "address that clients send media to")
@@ -38,7 +55,7 @@ public enum SFUKeys {
     "TURN servers for clients; with 'secret' each client gets coturn credentials that expire")
   public static let stunServers = Setting(
     "rtc.stun_servers", "--stun-server", .stunServers, default: [], words: "", reloads: true,
-    "STUN servers for clients")
+    "STUN servers for clients, and for rtc.use_external_ip; that asks public ones where there are none")
   public static let pliThrottle = Setting(
     "rtc.pli_throttle", "--pli-throttle", .keyFrameInterval, default: .milliseconds(500), reloads: true,
     "least time between two key-frame requests to one track")
@@ -88,20 +105,35 @@ public enum SFUKeys {
     aliases: ["log_level"], reloads: true, "how much is logged to standard error")
   public static let logJSON = Setting(
     "logging.json", "--log-json", .boolean, default: false, "log lines are JSON objects")
+  public static let prometheusPort = Setting(
+    "prometheus.port", "--prometheus-port", .optional(.integer(0...65_535)), default: nil, words: "none",
+    aliases: ["prometheus_port"],
+    "TCP port that tells Prometheus metrics under /metrics; 0 takes any free one")
+  public static let prometheusUsername = Setting(
+    "prometheus.username", "--prometheus-username", .optional(.text("NAME", "a name")), default: nil,
+    words: "", "who may read metrics, with prometheus.password; else everybody")
+  public static let prometheusPassword = Setting(
+    "prometheus.password", "--prometheus-password",
+    .optional(.text("PASSWORD", "a password", isSecret: true)), default: nil, words: "", isSecret: true,
+    "the password of who may read metrics")
   public static let auditLog = Setting(
     "audit_log", "--audit-log", .optional(.text("FILE", "a path")), default: nil, words: "",
     "debugging aid: writes every RTP packet received, as the SFU sees it")
   public static let drainTimeout = Setting(
     "drain_timeout", "--drain-timeout", .duration(.zero...TimeDelta.seconds(86_400)), default: .seconds(30),
-    reloads: true,
+    words: "30s; with --dev 0s", reloads: true,
     "after SIGTERM calls go on for this long; ends early with the last participant")
 
   /// All of them.
   public static let all: [any AnySetting] = [
-    port, bindAddresses, keys, keyFile, development, udpPort, nodeIP, turnServers, stunServers, pliThrottle,
+    port, bindAddresses, keys, keyFile, development, certificateFile, certificateKeyFile, udpPort, tcpPort,
+    useExternalIP,
+    advertiseInternalIP, nodeIP,
+    turnServers, stunServers, pliThrottle,
     workers,
     audioLevels, autoCreate, emptyTimeout, departureTimeout, maxParticipants, remoteUnmute, requireE2EE,
     maxRooms,
-    maxTracks, logLevel, logJSON, auditLog, drainTimeout,
+    maxTracks, logLevel, logJSON, prometheusPort, prometheusUsername, prometheusPassword, auditLog,
+    drainTimeout,
   ]
 }

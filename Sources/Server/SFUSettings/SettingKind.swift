@@ -81,10 +81,9 @@ extension SettingKind where Value == Int {
   /// A whole number.
   static func integer(_ range: ClosedRange<Int>) -> SettingKind {
     let expectation = "a whole number from \(range.lowerBound) to \(range.upperBound)"
-    return SettingKind(scalar: "N", expectation, read: { Int($0).flatMap { range.contains($0) ? $0 : nil } })
-    {
-      "\($0)"
-    }
+    return SettingKind(
+      scalar: "N", expectation, read: { Int($0).flatMap { range.contains($0) ? $0 : nil } },
+      show: { "\($0)" })
   }
 }
 
@@ -107,7 +106,8 @@ extension SettingKind where Value == Bool {
 extension SettingKind where Value == String {
   /// Any text that is not empty.
   static func text(_ placeholder: String, _ expectation: String, isSecret: Bool = false) -> SettingKind {
-    var kind = SettingKind(scalar: placeholder, expectation, read: { $0.isEmpty ? nil : $0 }) { quoted($0) }
+    var kind = SettingKind(
+      scalar: placeholder, expectation, read: { $0.isEmpty ? nil : $0 }, show: { quoted($0) })
     if isSecret { kind.show = { value, masks in masks ? mask : quoted(value) } }
     return kind
   }
@@ -123,9 +123,9 @@ extension SettingKind where Value == String {
 extension SettingKind where Value == SocketAddress {
   /// An IPv4 or IPv6 address without a port.
   static var address: SettingKind {
-    SettingKind(scalar: "ADDRESS", "an IPv4 or IPv6 address", read: { SocketAddress(host: $0, port: 0) }) {
-      quoted($0.host)
-    }
+    SettingKind(
+      scalar: "ADDRESS", "an IPv4 or IPv6 address", read: { SocketAddress(host: $0, port: 0) },
+      show: { quoted($0.host) })
   }
 }
 

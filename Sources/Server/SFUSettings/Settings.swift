@@ -1,4 +1,5 @@
 public import PalbeCommandLine
+public import PalbeUnits
 import PalbeYAML
 
 /// Why a configuration is refused: one line for a person, never with a secret in it.
@@ -227,15 +228,19 @@ public struct Settings: Sendable {
     self[SFUKeys.keys] + keysOfFile + (self[SFUKeys.development] ? [Self.developmentKey] : [])
   }
 
+  /// How long calls go on after SIGTERM: who tries things out does not want to wait.
+  public var drainTime: TimeDelta {
+    let isGiven = source(of: SFUKeys.drainTimeout) != .standard
+    return isGiven || !self[SFUKeys.development] ? self[SFUKeys.drainTimeout] : .zero
+  }
+
   private func checkTogether() throws(SettingsError) {
     var names: Set<String> = []
     for key in apiKeys where !names.insert(key.name).inserted {
       throw SettingsError("the key '\(key.name)' is there twice")
     }
-    guard self[SFUKeys.bindAddresses].count <= 1 else {
-      throw SettingsError(
-        "'bind_addresses' names \(self[SFUKeys.bindAddresses].count) addresses; expected one, or none for every address"
-      )
+    guard (self[SFUKeys.prometheusUsername] == nil) == (self[SFUKeys.prometheusPassword] == nil) else {
+      throw SettingsError("'prometheus.username' and 'prometheus.password' go together")
     }
     let ports = self[SFUKeys.udpPort]
     if let workers = self[SFUKeys.workers], ports.count > 1, workers > ports.count {

@@ -21,8 +21,10 @@ extension SFUServer.Configuration {
   /// What the server needs of the settings.
   init(_ settings: Settings) {
     self.init(keys: Dictionary(uniqueKeysWithValues: settings.apiKeys.map { ($0.name, $0.secret) }))
-    if let text = settings[SFUKeys.bindAddresses].first(where: { !$0.isEmpty }) {
-      host = SocketAddress(host: text, port: 0) ?? host
+    let addresses = settings[SFUKeys.bindAddresses].compactMap { SocketAddress(host: $0, port: 0) }
+    if let first = addresses.first {
+      host = first
+      if addresses.count > 1 { bindAddresses = addresses }
     } else if settings[SFUKeys.development] {
       host = SocketAddress(ipv4: 127, 0, 0, 1, port: 0)
     }
@@ -30,9 +32,25 @@ extension SFUServer.Configuration {
     let ports = settings[SFUKeys.udpPort]
     udpPort = UInt16(ports.lowerBound)
     workerCount = settings[SFUKeys.workers] ?? min(workerCount, ports.count > 1 ? ports.count : .max)
+    let isTrial = settings[SFUKeys.development] || udpPort == 0
+    let usualPort: UInt16? = settings.source(of: SFUKeys.tcpPort) == .standard && !isTrial ? 7_881 : nil
+    tcpPort = settings[SFUKeys.tcpPort].map { UInt16($0) } ?? usualPort
+    usesExternalAddress = settings[SFUKeys.useExternalIP]
+    announcesInternalAddresses = settings[SFUKeys.advertiseInternalIP]
+    stunServers = settings[SFUKeys.stunServers]
     nodeAddress = settings[SFUKeys.nodeIP]
+    certificatePath = settings[SFUKeys.certificateFile]
+    certificateKeyPath = settings[SFUKeys.certificateKeyFile]
     auditLogPath = settings[SFUKeys.auditLog]
-    log = ServerLog(level: ServerLog.Level(name: settings[SFUKeys.logLevel]) ?? .info)
+    if let port = settings[SFUKeys.prometheusPort] {
+      var metrics = SFUServer.MetricsConfiguration(port: UInt16(port))
+      metrics.username = settings[SFUKeys.prometheusUsername] ?? ""
+      metrics.password = settings[SFUKeys.prometheusPassword] ?? ""
+      self.metrics = metrics
+    }
+    log = ServerLog(
+      level: ServerLog.Level(name: settings[SFUKeys.logLevel]) ?? .info,
+      format: settings[SFUKeys.logJSON] ? .json : .text)
     worker = SFUConfiguration(settings)
   }
 }
@@ -61,6 +79,9 @@ extension SFUConfiguration {
           $0.username = server.username
           $0.credential = server.credential
         })
+    }
+    turnServers = settings[SFUKeys.turnServers].filter { !$0.secret.isEmpty }.map {
+      TURNServer(url: $0.url, secret: $0.secret, lifetime: $0.lifetime)
     }
   }
 }

@@ -27,7 +27,9 @@ enum ServeCommand {
     let log = configuration.log
     // Before the first thread, which inherits the mask.
     let signals: SignalWatch
-    do throws(SystemError) { signals = try SignalWatch() } catch { fail("cannot start: \(error)") }
+    do throws(SystemError) { signals = try SignalWatch([.interrupt, .terminate, .hangUp]) } catch {
+      fail("cannot start: \(error)")
+    }
     SignalWatch.ignoreBrokenPipes()
     _ = try? Host.raiseOpenFileLimit()
     for warning in settings.warnings { log.write(.warning, "configuration", [("warning", warning)]) }
@@ -36,13 +38,72 @@ enum ServeCommand {
     }
     let server: SFUServer
     do throws(SFUServerError) { server = try SFUServer(configuration) } catch { fail(error.description) }
+    if let address = server.metricsAddress {
+      log.write(.info, "metrics", [("address", address.description)])
+    }
     let media = server.mediaAddresses.first.map(\.description) ?? ""
     put(
       "palbe-sfu \(Release.version) listening: signaling \(server.signalingAddress), media \(media)",
       to: STDOUT_FILENO)
-    let signal = signals.wait()
-    log.write(.info, "stopping", [("signal", "\(signal)")])
+    var current = settings
+    while true {
+      let signal = signals.wait()
+      guard signal == .hangUp else {
+        drain(server, for: current.drainTime, after: signal, signals, log)
+        break
+      }
+      current = reload(arguments, from: current, into: server, log)
+    }
     server.stop()
+  }
+
+  /// Lets calls go on for a while: until the last participant has left, the time is over, or a second signal comes.
+  private static func drain(
+    _ server: SFUServer, for time: TimeDelta, after signal: Signal, _ signals: SignalWatch, _ log: ServerLog
+  ) {
+    server.drain()
+    let count = server.participantCount
+    log.write(
+      .info, "stopping",
+      [
+        ("signal", "\(signal)"), ("participants", "\(count)"),
+        ("seconds", "\(time.wholeMilliseconds / 1_000)"),
+      ])
+    let deadline = MonotonicClock.now() + time
+    while server.participantCount > 0, MonotonicClock.now() < deadline {
+      switch signals.wait(atMost: min(.milliseconds(200), deadline - MonotonicClock.now())) {
+      case .terminate, .interrupt: return log.write(.info, "stopping at once")
+      default: continue
+      }
+    }
+  }
+
+  /// Reads the configuration again. One that is wrong changes nothing.
+  private static func reload(
+    _ arguments: ParsedArguments, from old: Settings, into server: SFUServer, _ log: ServerLog
+  ) -> Settings {
+    let new: Settings
+    do throws(SettingsError) {
+      new = try SettingsFiles.read(arguments)
+      guard !new.apiKeys.isEmpty else { throw SettingsError("no API key") }
+    } catch {
+      log.write(.warning, "configuration not reloaded", [("reason", error.description)])
+      return old
+    }
+    for warning in new.warnings { log.write(.warning, "configuration", [("warning", warning)]) }
+    let changes = old.changes(to: new)
+    let waiting = changes.filter { !$0.reloads }.map(\.name)
+    if !waiting.isEmpty {
+      log.write(.warning, "changed keys need a restart", [("keys", waiting.joined(separator: ","))])
+    }
+    server.reload(SFUServer.Configuration(new))
+    do throws(SFUServerError) { try server.reloadCertificates() } catch {
+      log.write(.warning, "certificate not reloaded", [("reason", error.description)])
+    }
+    log.write(
+      .info, "configuration changed",
+      [("keys", changes.filter(\.reloads).map(\.name).joined(separator: ","))])
+    return new
   }
 }
 

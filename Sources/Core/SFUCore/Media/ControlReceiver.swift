@@ -28,9 +28,13 @@ extension Participant {
       for block in report.blocks { downlink.downTrack(block.ssrc)?.received(block, at: now) }
     case .nack(let nack):
       guard let downTrack = downlink.downTrack(nack.media), downTrack.ssrc == nack.media else { return }
+      context.totals.nacksReceived += 1
       nack.forEach { context.repairs.append(WaitingRepair(track: downTrack, sequence: $0)) }
-    case .pictureLossIndication(_, let media): refreshPicture(media, at: now)
+    case .pictureLossIndication(_, let media):
+      context.totals.pictureLossesReceived += 1
+      refreshPicture(media, at: now)
     case .fullIntraRequest(let request):
+      context.totals.intraRequestsReceived += 1
       for entry in request.entries { refreshPicture(entry.ssrc, at: now) }
     case .goodbye(let goodbye):
       for ssrc in goodbye.sources { uplink.streams[ssrc]?.ended() }

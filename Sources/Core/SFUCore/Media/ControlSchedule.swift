@@ -107,6 +107,7 @@ extension Participant {
     for stream in uplink.tracks.lazy.flatMap(\.streams) {
       let missing = stream.pollNACKs(at: now, roundTrip: roundTrip)
       if !missing.isEmpty {
+        context.totals.nacksSent += 1
         requests.append(
           .nack(GenericNACK(sender: uplink.localSSRC, media: stream.ssrc, sequenceNumbers: missing)))
       }
@@ -115,6 +116,7 @@ extension Participant {
       // A muted track has no frames to give; its request is sent when it is unmuted.
       guard !stream.track.info.muted else { continue }
       if stream.keyFrames.poll(at: now) {
+        context.totals.pictureLossesSent += 1
         requests.append(.pictureLossIndication(sender: uplink.localSSRC, media: stream.ssrc))
       }
       if let deadline = stream.keyFrames.nextDeadline { wake(at: deadline) }

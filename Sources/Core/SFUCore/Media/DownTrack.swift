@@ -119,6 +119,7 @@ final class DownTrack {
   }
 
   func end() {
+    if !isEnded { subscriber.context.totals.sent.add(statistics) }
     isEnded = true
     placement = nil
   }

@@ -66,6 +66,8 @@ struct QualityMeter {
       : .lost
     let isNews = score.quality != last?.quality
     last = score
+    participant.context.totals.note(
+      score, lossPercent: max(upLoss, downLoss), roundTrip: participant.measuredRoundTrip)
     return isNews ? score : nil
   }
 }

@@ -62,6 +62,7 @@ final class Uplink {
       // The layer goes on from another source.
       track.streams.removeAll { $0 === old }
       streams[old.ssrc] = nil
+      context.totals.ended(old)
     }
     return insert(ssrc, role: .media, track: track, rid: extensions.rid)
   }
@@ -113,6 +114,7 @@ final class Uplink {
   }
 
   private func retire(_ ssrc: SSRC, _ transport: PeerTransport) {
+    if let stream = streams[ssrc] { context.totals.ended(stream) }
     streams[ssrc] = nil
     transport.forgetSource(ssrc)
     if retired.count < Self.retiredLimit { retired.insert(ssrc) }

@@ -9,7 +9,11 @@ extension SignalPlane {
     guard directory.participant(on: connection) == nil else { return }
     guard !details.request.reconnect else { return resume(details, on: connection, at: now) }
     guard let room = room(for: details.grant, at: now) else {
-      return refuse(connection, reason: .joinFailure, action: .disconnect)
+      guard context.isDraining else {
+        return refuse(connection, reason: .joinFailure, action: .disconnect)
+      }
+      // Another server may take it.
+      return refuse(connection, reason: .serverShutdown, action: .reconnect)
     }
     if let previous = room.participant(identity: details.grant.identity) {
       remove(previous, .replaced, at: now, keepingRoom: true)
@@ -27,6 +31,7 @@ extension SignalPlane {
     }
     room.append(participant)
     directory.insert(participant)
+    context.totals.joins += 1
     participant.send(.join(response(to: participant, in: room)))
     participant.wake(at: now + context.configuration.pingTimeout)
     participant.nextTokenAt = now
@@ -56,7 +61,7 @@ extension SignalPlane {
 
   /// Nil when there are too many.
   func makeRoom(named name: String, at now: Instant) -> Room? {
-    guard directory.rooms.count < context.configuration.maxRooms else { return nil }
+    guard !context.isDraining, directory.rooms.count < context.configuration.maxRooms else { return nil }
     let room = Room(name: name, context: context, at: now)
     directory.insert(room)
     context.notify(.roomStarted, room)
@@ -66,6 +71,7 @@ extension SignalPlane {
   func refuse(
     _ connection: ConnectionID, reason: LiveKit.DisconnectReason, action: LiveKit.LeaveRequest.Action
   ) {
+    context.totals.joinsRefused += 1
     context.send(.leave(reason, action), to: connection)
     context.events.append(.close(connection))
   }
@@ -79,7 +85,7 @@ extension SignalPlane {
       $0.serverVersion = configuration.serverVersion
       $0.pingInterval = Int32(max(1, configuration.pingInterval.wholeMilliseconds / 1_000))
       $0.pingTimeout = Int32(max(1, configuration.pingTimeout.wholeMilliseconds / 1_000))
-      $0.iceServers = configuration.iceServers
+      $0.iceServers = context.iceServers(for: participant)
       $0.serverInfo = serverInfo
       $0.subscriberPrimary = participant.offers != nil && participant.grant.canSubscribe
       $0.fastPublish = true

@@ -26,9 +26,9 @@ enum Departure {
   var action: LiveKit.LeaveRequest.Action? {
     switch self {
     case .clientLeft, .connectionClosed, .transportClosed: nil
-    case .replaced, .serverShutdown, .removed, .roomDeleted, .flooding: .disconnect
-    // Its network may have come back: everything from the start.
-    case .pingTimeout, .connectTimeout, .consentExpired, .transportFailed, .unknownTrack,
+    case .replaced, .removed, .roomDeleted, .flooding: .disconnect
+    // Its network may have come back, or another server may take it: everything from the start.
+    case .serverShutdown, .pingTimeout, .connectTimeout, .consentExpired, .transportFailed, .unknownTrack,
       .noAnswer, .tooSlow, .dataFailed:
       .reconnect
     }
@@ -106,6 +106,7 @@ extension SignalPlane {
   func end(_ room: Room, at now: Instant) {
     guard directory.rooms[room.name] === room else { return }
     directory.remove(room)
+    context.totals.roomEnded(after: now - room.createdAt)
     context.notify(.roomFinished, room)
   }
 
@@ -125,6 +126,7 @@ extension SignalPlane {
     let room = participant.room
     let wasActive = participant.state == .active
     context.log(.info, departure.message, participant.logFields)
+    context.totals.departed(participant, at: now)
     if let action = departure.action {
       participant.send(.leave(departure.reason, action))
     }

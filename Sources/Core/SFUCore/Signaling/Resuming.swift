@@ -35,7 +35,7 @@ extension SignalPlane {
     participant.send(
       .reconnect(
         .with {
-          $0.iceServers = context.configuration.iceServers
+          $0.iceServers = context.iceServers(for: participant)
           $0.serverInfo = serverInfo
           $0.lastMessageSeq = participant.dataSequence
         }))

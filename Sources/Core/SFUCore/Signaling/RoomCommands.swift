@@ -83,6 +83,7 @@ extension SignalPlane {
     guard TextLimits.accepts(name: settings.name) else { throw .tooLong(field: "name") }
     guard TextLimits.accepts(metadata: settings.metadata ?? "") else { throw .tooLong(field: "metadata") }
     let existing = directory.rooms[settings.name]
+    guard existing != nil || !context.isDraining else { throw .draining }
     guard let room = existing ?? makeRoom(named: settings.name, at: now) else { throw .tooManyRooms }
     if let seconds = settings.emptyTimeout { room.emptyTimeout = .seconds(Int(seconds)) }
     if let seconds = settings.departureTimeout { room.departureTimeout = .seconds(Int(seconds)) }

@@ -71,6 +71,8 @@ public enum RoomAnswer: Sendable, Equatable {
 /// Why a command was not carried out.
 public enum RoomRefusal: Error, Sendable, Equatable, CustomStringConvertible {
   case noSuchRoom, noSuchParticipant, noSuchTrack, tooManyRooms
+  /// The server is about to end.
+  case draining
   /// A text is longer than is allowed.
   case tooLong(field: String)
   /// Unmuting for somebody else is not allowed here.
@@ -83,6 +85,7 @@ public enum RoomRefusal: Error, Sendable, Equatable, CustomStringConvertible {
     case .noSuchParticipant: "participant does not exist"
     case .noSuchTrack: "track does not exist"
     case .tooManyRooms: "the server has as many rooms as it may"
+    case .draining: "the server is shutting down"
     case .tooLong(let field): "\(field) is too long"
     case .mayNotUnmute: "a track can only be unmuted by its publisher"
     }

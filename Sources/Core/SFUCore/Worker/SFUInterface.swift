@@ -61,7 +61,12 @@ public enum SFUInput: Sendable {
   case command(CommandID, RoomCommand)
   /// What the thread that owns SCTP has to say to one of this worker's peers.
   case sctp(SCTPReport)
-  /// Tell every participant to leave (SERVER_SHUTDOWN) and close.
+  /// From now on nobody makes a room; those that are there go on, and are joined.
+  case drain
+  /// Be like this from now on; what only counts when a worker, a room or a participant begins counts for the next one. The
+  /// candidates and the number stay.
+  case reconfigure(SFUConfiguration)
+  /// Tell every participant to leave (SERVER_SHUTDOWN) and to come back, and close.
   case shutDown
 }
 
@@ -111,8 +116,10 @@ public struct SFUConfiguration: Sendable {
   public var number = 0
   /// Shown to clients as the server's version; empty when there is nothing to tell.
   public var serverVersion = ""
-  /// STUN and TURN servers for clients.
+  /// STUN and TURN servers for clients, the same for all.
   public var iceServers: [LiveKit.ICEServer] = []
+  /// TURN servers for which each participant gets credentials of its own.
+  public var turnServers: [TURNServer] = []
   /// Seconds between a client's pings, and after how many without one it is dropped.
   public var pingInterval = TimeDelta.seconds(5)
   public var pingTimeout = TimeDelta.seconds(15)

@@ -66,6 +66,8 @@ import PalbeWire
     case .command(let id, let command):
       context.events.append(.answer(id, signals.carryOut(command, at: now)))
     case .sctp(let report): signals.take(report, at: now)
+    case .drain: context.isDraining = true
+    case .reconfigure(let configuration): context.reconfigure(configuration)
     case .shutDown: signals.shutDown(at: now)
     }
   }
@@ -120,6 +122,12 @@ import PalbeWire
     }
     return context.pollPaced(using: &repaired, into: &buffer, at: now)
   }
+
+  /// What is here now and what happened so far. It looks at every participant and stream: for now and then.
+  public func statistics() -> WorkerStatistics { WorkerStatistics(context.totals, directory) }
+
+  /// Participants in all rooms.
+  public var participantCount: Int { directory.participants.count }
 
   /// The next thing to tell the shell.
   public mutating func pollEvent() -> SFUEvent? { context.events.pop() }
@@ -212,6 +220,7 @@ import PalbeWire
       signals.receiveData(over: endpoint.transport)
       guard endpoint.transport === participant.primaryTransport else { return }
       participant.state = .active
+      context.totals.connected(after: now - participant.joinedAt)
       participant.room.broadcastInfo(of: participant)
       context.notify(.participantJoined, participant.room, participant)
       context.log(.info, "participant's transport is up", participant.logFields)

@@ -8,7 +8,10 @@ import PalbeWire
 
 /// What everything on one worker shares: its settings, its clock, and the ways out.
 final class WorkerContext {
-  let configuration: SFUConfiguration
+  private(set) var configuration: SFUConfiguration
+  /// No new rooms.
+  var isDraining = false
+  var totals = WorkerTotals()
   let identity: DTLSIdentity
   let clock: WallClock
   var random: RandomSource
@@ -36,6 +39,14 @@ final class WorkerContext {
     self.clock = clock
     now = clock.origin
     self.random = random
+  }
+
+  /// Other settings, under the same candidates and number.
+  func reconfigure(_ new: SFUConfiguration) {
+    let old = configuration
+    configuration = new
+    configuration.candidates = old.candidates
+    configuration.number = old.number
   }
 
   /// Timers run on this grid: a round looks at every participant, so it must not be one per participant.

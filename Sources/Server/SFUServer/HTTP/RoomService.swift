@@ -16,13 +16,12 @@ final class RoomService: Sendable {
   /// Calls that wait for a worker.
   static let waitingLimit = 512
 
-  private let keys: [String: String]
+  private let access: LiveAccess
   private let inboxes: [WorkerInbox]
   private let waitingCount = Atomic<Int>(0)
 
-  /// - Parameter keys: API key name to secret.
-  init(keys: [String: String], inboxes: [WorkerInbox]) {
-    self.keys = keys
+  init(access: LiveAccess, inboxes: [WorkerInbox]) {
+    self.access = access
     self.inboxes = inboxes
   }
 
@@ -82,7 +81,7 @@ final class RoomService: Sendable {
     }
     let token: AccessToken
     do throws(JoinRefusal) {
-      token = try AccessToken(of: request, keys: keys, now: WallClock.unixSeconds)
+      token = try AccessToken(of: request, keys: access.keys, now: WallClock.unixSeconds)
     } catch {
       throw .init(.unauthenticated, error.reason)
     }
@@ -187,6 +186,7 @@ extension LiveKit.TwirpError {
       switch refusal {
       case .noSuchRoom, .noSuchParticipant, .noSuchTrack: .notFound
       case .tooManyRooms: .resourceExhausted
+      case .draining: .unavailable
       case .tooLong: .invalidArgument
       case .mayNotUnmute: .failedPrecondition
       }

@@ -1,9 +1,10 @@
 import Glibc
 import PalbeEventLoop
 import PalbeSFUCore
+import PalbeWire
 import Synchronization
 
-/// The server's log: one line per event, `time level message key=value …`, in UTC.
+/// The server's log: one line per event, in UTC, as `time level message key=value …` or as a JSON object.
 ///
 /// Nothing secret comes here: no token, no key, no session description. A value is quoted and escaped when it
 /// holds anything but plain characters, so that an identity cannot forge a line. A reader that does not read
@@ -44,30 +45,42 @@ public final class ServerLog: Sendable {
   private static let lineByteLimit = 4_000
   private static let valueByteLimit = 300
 
-  private let level: Level
+  /// How a line is written.
+  public enum Format: Sendable, CaseIterable {
+    /// `time level message key=value …`, for people and for tools that read logfmt.
+    case text
+    /// `{"time":…,"level":…,"message":…,"key":"value",…}`
+    case json
+  }
+
+  private let threshold: Atomic<Int>
+  private let format: Format
   private let descriptor: Int32
   /// Lines that nobody read.
   private let lost = Mutex(0)
 
   /// Writes lines of at least `level` to `descriptor`, by default standard error.
-  public init(level: Level, descriptor: Int32 = STDERR_FILENO) {
-    self.level = level
+  public init(level: Level, format: Format = .text, descriptor: Int32 = STDERR_FILENO) {
+    threshold = Atomic(level.rawValue)
+    self.format = format
     self.descriptor = descriptor
   }
+
+  /// From now on writes lines of at least `level`.
+  public func setLevel(_ level: Level) { threshold.store(level.rawValue, ordering: .relaxed) }
+
+  /// What is written now.
+  public var level: Level { Level(rawValue: threshold.load(ordering: .relaxed)) ?? .info }
 
   /// Writes one line, if its level is high enough.
   public func write(
     _ level: Level, _ message: String, _ fields: @autoclosure () -> [(name: String, value: String)] = []
   ) {
-    guard level >= self.level else { return }
-    let line = Self.line(
-      level, message, fields(), unixMilliseconds: WallClock.unixNanoseconds() / 1_000_000)
+    guard level.rawValue >= threshold.load(ordering: .relaxed) else { return }
+    let line = self.line(level, message, fields())
     lost.withLock { lost in
       if lost > 0,
-        put(
-          Self.line(
-            .warning, "log lines lost", [("count", "\(lost)")],
-            unixMilliseconds: WallClock.unixNanoseconds() / 1_000_000))
+        put(self.line(.warning, "log lines lost", [("count", "\(lost)")]))
       {
         lost = 0
       }
@@ -84,6 +97,43 @@ public final class ServerLog: Sendable {
     var ready = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
     guard poll(&ready, 1, 0) == 1 else { return false }
     return Glibc.write(descriptor, line, line.count) == line.count
+  }
+
+  private func line(
+    _ level: Level, _ message: String, _ fields: [(name: String, value: String)]
+  ) -> [UInt8] {
+    let now = WallClock.unixNanoseconds() / 1_000_000
+    switch format {
+    case .text: return Self.line(level, message, fields, unixMilliseconds: now)
+    case .json: return Self.object(level, message, fields, unixMilliseconds: now)
+    }
+  }
+
+  static func object(
+    _ level: Level, _ message: String, _ fields: [(name: String, value: String)], unixMilliseconds: Int64
+  ) -> [UInt8] {
+    var writer = JSONWriter()
+    writer.beginObject()
+    let head = [("time", timestamp(unixMilliseconds)), ("level", level.name), ("message", message)]
+    for (name, value) in head {
+      writer.key(name)
+      writer.string(value)
+    }
+    for field in fields where writer.bytes.count < lineByteLimit - 2 * valueByteLimit {
+      writer.key(field.name)
+      writer.string(field.value.utf8.count <= valueByteLimit ? field.value : cut(field.value))
+    }
+    writer.endObject()
+    return writer.bytes + [UInt8(ascii: "\n")]
+  }
+
+  private static func cut(_ value: String) -> String {
+    var text = ""
+    for scalar in value.unicodeScalars {
+      guard text.utf8.count < valueByteLimit else { break }
+      text.unicodeScalars.append(scalar)
+    }
+    return text + "…"
   }
 
   static func line(

@@ -27,23 +27,18 @@ final class SignalingService: WebServerHandler {
     case stopping
   }
 
-  private let resolver: JoinResolver
+  private let access: LiveAccess
   private let roomService: RoomService
   private let inboxes: [WorkerInbox]
   private let rooms: LiveRooms
-  private let createsRooms: Bool
   private let log: ServerLog
   private let phase = Atomic<UInt8>(Phase.running.rawValue)
 
-  /// - Parameter createsRooms: who joins makes the room; else it must be there.
-  init(
-    keys: [String: String], inboxes: [WorkerInbox], rooms: LiveRooms, createsRooms: Bool, log: ServerLog
-  ) {
-    resolver = JoinResolver(keys: keys)
-    roomService = RoomService(keys: keys, inboxes: inboxes)
+  init(access: LiveAccess, inboxes: [WorkerInbox], rooms: LiveRooms, log: ServerLog) {
+    self.access = access
+    roomService = RoomService(access: access, inboxes: inboxes)
     self.inboxes = inboxes
     self.rooms = rooms
-    self.createsRooms = createsRooms
     self.log = log
   }
 
@@ -53,7 +48,8 @@ final class SignalingService: WebServerHandler {
   /// From now on nobody joins.
   func stop() { phase.store(Phase.stopping.rawValue, ordering: .relaxed) }
 
-  private var isRunning: Bool { phase.load(ordering: .relaxed) == Phase.running.rawValue }
+  /// Rooms may begin.
+  var isRunning: Bool { phase.load(ordering: .relaxed) == Phase.running.rawValue }
 
   func refuseBody(of request: HTTPRequest) -> HTTPResponse? {
     RoomService.serves(request.path) ? roomService.refuseBody(of: request) : answer("not found", status: 404)
@@ -106,11 +102,11 @@ final class SignalingService: WebServerHandler {
     guard phase.load(ordering: .relaxed) < Phase.stopping.rawValue else {
       throw .unavailable("the server is shutting down")
     }
-    let details = try resolver.resolve(request, now: WallClock.unixSeconds)
-    guard isRunning || rooms.contains(details.grant.room) else {
-      throw .unavailable("the server is shutting down")
-    }
-    guard createsRooms || rooms.contains(details.grant.room) else {
+    let details = try access.resolver.resolve(request, now: WallClock.unixSeconds)
+    // Who resumes is told by the worker that its session is gone (field fault 16).
+    guard !details.request.reconnect, !rooms.contains(details.grant.room) else { return details }
+    guard isRunning else { throw .unavailable("the server is shutting down") }
+    guard access.createsRooms else {
       // A browser client looks for these words (livekit-protocol.md 1.0, fact 2).
       throw JoinRefusal(status: 404, reason: "requested room does not exist")
     }

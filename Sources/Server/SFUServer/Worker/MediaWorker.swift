@@ -53,7 +53,7 @@ struct MediaWorker: ~Copyable {
   private var incoming = ReceiveBatch(capacity: 64)
   private var outgoing = SendBatch(capacity: 64, segmentation: true)
   private var connections: [ConnectionID: SignalingConnection] = [:]
-  private let minter: TokenMinter?
+  private var minter: TokenMinter?
   private let notify: @Sendable (RoomNotice) -> Void
   /// Who waits for what came of a command.
   private var replies: [CommandID: @Sendable (RoomAnswer) -> Void] = [:]
@@ -130,6 +130,7 @@ struct MediaWorker: ~Copyable {
       takeOutput(at: now)
     }
     tendStreams(at: now)
+    inbox.setParticipantCount(core.participantCount)
     flush(at: now)
     audit?.flush(ifDueAt: now)
   }
@@ -155,6 +156,8 @@ struct MediaWorker: ~Copyable {
       case .join(let connection, let details):
         connections[connection.id] = connection
         core.handle(.join(connection.id, details), at: now)
+        // Before the client hears that it is in: a drain that begins now counts it.
+        inbox.setParticipantCount(core.participantCount)
       case .signal(let connection, let bytes):
         connection.taken(byteCount: bytes.count)
         core.handle(.signal(connection.id, bytes), at: now)
@@ -174,6 +177,11 @@ struct MediaWorker: ~Copyable {
         replies[id] = reply
         core.handle(.command(id, command), at: now)
         takeOutput(at: now)
+      case .drain: core.handle(.drain, at: now)
+      case .reconfigure(let configuration, let minter):
+        self.minter = minter
+        core.handle(.reconfigure(configuration), at: now)
+      case .measure(let reply): reply(core.statistics())
       case .stop: shutDown(at: now)
       }
     }
@@ -353,6 +361,7 @@ struct MediaWorker: ~Copyable {
   private mutating func makeRoom(at now: Instant) {
     if sockets.udp.send(&outgoing) { return }
     dropped += outgoing.count
+    inbox.addDropped(outgoing.count)
     outgoing.removeAll()
     guard now - reportedAt >= .seconds(1) else { return }
     reportedAt = now

@@ -19,6 +19,12 @@ final class WorkerInbox: Sendable {
     case closed(ConnectionID)
     /// Carry out an operator's command, and say on the worker's thread what came of it.
     case command(RoomCommand, @Sendable (RoomAnswer) -> Void)
+    /// No new rooms.
+    case drain
+    /// Other settings, and who renews tokens.
+    case reconfigure(SFUConfiguration, TokenMinter?)
+    /// Say on the worker's thread what is here and what happened.
+    case measure(@Sendable (WorkerStatistics) -> Void)
     /// Shut down and end the thread.
     case stop
   }
@@ -28,6 +34,8 @@ final class WorkerInbox: Sendable {
   private let signals: Mailbox<Signal>
   private let controls: Mailbox<Control>
   private let turnedAt: Atomic<Int64>
+  private let participants = Atomic<Int>(0)
+  private let dropped = Atomic<Int>(0)
 
   init() throws(SystemError) {
     signals = try Mailbox(capacity: Self.signalCapacity)
@@ -47,7 +55,17 @@ final class WorkerInbox: Sendable {
   /// When the worker last looked at its work.
   var lastTurn: Instant { Instant(nanoseconds: turnedAt.load(ordering: .relaxed)) }
 
+  /// Participants in the worker's rooms when it last looked at its work.
+  var participantCount: Int { participants.load(ordering: .relaxed) }
+
+  /// Datagrams that the kernel did not take.
+  var droppedCount: Int { dropped.load(ordering: .relaxed) }
+
   // MARK: The worker's thread
+
+  func setParticipantCount(_ count: Int) { participants.store(count, ordering: .relaxed) }
+
+  func addDropped(_ count: Int) { dropped.wrappingAdd(count, ordering: .relaxed) }
 
   /// Readable when something waits.
   var fileDescriptors: [Int32] { [signals.wakeUp.fileDescriptor, controls.wakeUp.fileDescriptor] }

@@ -1,0 +1,152 @@
+import PalbeBackendCore
+import PalbeSQLStore
+
+/// The server's tables in one SQLite file.
+///
+///     let store = try SQLiteBackendStore(path: "server.db")
+///     var backend = try Backend(store: store, random: random, at: now)
+///
+/// Write-ahead log, `synchronous=FULL`: when `commit` returns, its transaction is on the medium. One process at a time, on
+/// one thread. No type of SQLite's leaves this module.
+package final class SQLiteBackendStore: BackendStore {
+  let connection: SQLConnection
+  /// Keys of ids that were seen; they never change, but a rollback can take new ones away.
+  var deviceKeys: [DeviceID: Int64] = [:]
+  var groupKeys: [GroupID: Int64] = [:]
+  var userKeys: [UserID: Int64] = [:]
+  /// The live leaves of groups, by key of the group.
+  var recipients: [Int64: [DeviceID]] = [:]
+  /// The group that was read or written last.
+  var lastGroup: GroupRow?
+  /// The newest queue id given out, at the beginning of the transaction and at its savepoint.
+  var lastQueueID: Int64
+  private var queueIDAtBegin: Int64
+  private var queueIDAtSavepoint: Int64
+  /// Called around the write of each transaction, for tests that end it there.
+  var willCommit: () throws(BackendFailure) -> Void = {}
+  var didCommit: () throws(BackendFailure) -> Void = {}
+
+  static let cacheLimit = 100_000
+
+  /// Opens or makes a file, and brings its tables to the newest version. Throws `busy` while another process has it.
+  package convenience init(path: String) throws(SQLError) { try self.init(path: path, isExclusive: true) }
+
+  init(path: String, isExclusive: Bool) throws(SQLError) {
+    var settings = SQLConnection.Settings()
+    settings.journal = .writeAhead
+    settings.isExclusive = isExclusive
+    connection = try SQLConnection(path: path, settings: settings)
+    try connection.execute("PRAGMA cache_size = -32768")
+    try connection.migrate(Schema.steps)
+    lastQueueID =
+      try connection.statement("SELECT last_queue_id FROM state").first { row in row.integer(0) } ?? 0
+    queueIDAtBegin = lastQueueID
+    queueIDAtSavepoint = lastQueueID
+  }
+
+  // MARK: Transactions
+
+  package func begin() throws(BackendFailure) {
+    queueIDAtBegin = lastQueueID
+    try sql { (connection) throws(SQLError) in try connection.begin() }
+  }
+
+  package func commit() throws(BackendFailure) {
+    if lastQueueID != queueIDAtBegin {
+      try sql { (connection) throws(SQLError) in
+        let update = try connection.statement("UPDATE state SET last_queue_id = ?")
+        update.bind(1, lastQueueID)
+        try update.run()
+      }
+    }
+    try willCommit()
+    try sql { (connection) throws(SQLError) in try connection.commit() }
+    try didCommit()
+  }
+
+  package func rollBack() {
+    forget()
+    lastQueueID = queueIDAtBegin
+    // What cannot be rolled back is refused by the connection from now on.
+    try? connection.rollBack()
+  }
+
+  package func setSavepoint() throws(BackendFailure) {
+    queueIDAtSavepoint = lastQueueID
+    try sql { (connection) throws(SQLError) in try connection.setSavepoint() }
+  }
+
+  package func releaseSavepoint() throws(BackendFailure) {
+    try sql { (connection) throws(SQLError) in try connection.releaseSavepoint() }
+  }
+
+  package func rollBackToSavepoint() throws(BackendFailure) {
+    forget()
+    lastQueueID = queueIDAtSavepoint
+    try sql { (connection) throws(SQLError) in try connection.rollBackToSavepoint() }
+  }
+
+  private func forget() {
+    deviceKeys.removeAll(keepingCapacity: true)
+    groupKeys.removeAll(keepingCapacity: true)
+    userKeys.removeAll(keepingCapacity: true)
+    recipients.removeAll(keepingCapacity: true)
+    lastGroup = nil
+  }
+
+  // MARK: Errors and keys
+
+  func sql<Result>(
+    _ body: (SQLConnection) throws(SQLError) -> Result
+  ) throws(BackendFailure) -> Result {
+    do throws(SQLError) { return try body(connection) } catch {
+      switch error {
+      case .failed(let code) where code & 0xff == 13: throw .unavailable(.full)
+      case .busy: throw .unavailable(.busy)
+      case .corrupted: throw .unavailable(.corrupted)
+      case .failed, .newerVersion, .aborted, .unusable: throw .unavailable(.failed)
+      }
+    }
+  }
+
+  /// A small key of an id; throws `corrupted` where there is none.
+  private func key<ID: Hashable>(
+    _ id: ID, _ bytes: [UInt8], _ table: StaticString,
+    _ known: ReferenceWritableKeyPath<SQLiteBackendStore, [ID: Int64]>
+  ) throws(SQLError) -> Int64 {
+    if let key = self[keyPath: known][id] { return key }
+    let select = try connection.statement("SELECT key FROM \(table) WHERE id = ?")
+    select.bind(1, copying: bytes)
+    guard let key = try select.first({ row in row.integer(0) }) else { throw .corrupted(code: -1) }
+    if self[keyPath: known].count >= Self.cacheLimit { self[keyPath: known].removeAll() }
+    self[keyPath: known][id] = key
+    return key
+  }
+
+  func key(_ id: DeviceID) throws(SQLError) -> Int64 { try key(id, id.bytes, "device", \.deviceKeys) }
+  func key(_ id: GroupID) throws(SQLError) -> Int64 { try key(id, id.bytes, "grp", \.groupKeys) }
+  func key(_ id: UserID) throws(SQLError) -> Int64 { try key(id, id.bytes, "user", \.userKeys) }
+}
+
+extension SQLStatement {
+  func id<Kind>(_ column: Int32) -> Identifier<Kind> {
+    // A table holds what was put into it: 16 bytes.
+    Identifier<Kind>(bytes: bytes(column)) ?? Identifier<Kind>(bytes: [UInt8](repeating: 0, count: 16))!
+  }
+
+  func optionalBytes(_ column: Int32) -> [UInt8]? { isNull(column) ? nil : bytes(column) }
+  func time(_ column: Int32) -> WallTime { WallTime(microseconds: integer(column)) }
+
+  func bind(_ place: Int32, optional bytes: [UInt8]?) {
+    if let bytes { bind(place, copying: bytes) } else { bindNull(place) }
+  }
+
+  func bind(_ place: Int32, optional value: Int64?) {
+    if let value { bind(place, value) } else { bindNull(place) }
+  }
+
+  /// A number that stands for a case; the first case for one that does not.
+  func value<Value: RawRepresentable<UInt8>>(_ column: Int32, or other: Value) -> Value {
+    Value(rawValue: UInt8(truncatingIfNeeded: integer(column))) ?? other
+  }
+}

@@ -1,0 +1,57 @@
+public import PalbeBackendCore
+import PalbeMLSMessages
+import PalbeWire
+
+/// MLS messages as the server sees them: true at the front, nonsense behind.
+public enum Wire {
+  public static func keyPackage(
+    initKey: [UInt8], signatureKey: [UInt8], notAfter: UInt64, isLastResort: Bool = false
+  ) -> [UInt8] {
+    let leaf = LeafNode(
+      encryptionKey: [1], signatureKey: signatureKey, credential: .basic(identity: [2]),
+      capabilities: Capabilities(cipherSuites: [.x25519AES128GCM]),
+      source: .keyPackage(Lifetime(notBefore: 0, notAfter: notAfter)))
+    let package = KeyPackage(
+      cipherSuite: .x25519AES128GCM, initKey: initKey, leafNode: leaf,
+      extensions: isLastResort ? [Extension(type: .lastResort, data: [])] : [])
+    return MLSMessage.keyPackage(package).encoded()
+  }
+
+  private static func message(
+    _ type: ContentType, _ group: MLSGroupID, _ epoch: Epoch, _ payload: [UInt8]
+  ) -> [UInt8] {
+    MLSMessage.privateMessage(
+      PrivateMessage(
+        groupID: group.bytes, epoch: epoch, contentType: type, authenticatedData: [],
+        encryptedSenderData: [], ciphertext: payload)
+    ).encoded()
+  }
+
+  public static func application(_ group: MLSGroupID, _ epoch: Epoch, _ payload: [UInt8]) -> [UInt8] {
+    message(.application, group, epoch, payload)
+  }
+
+  public static func proposal(_ group: MLSGroupID, _ epoch: Epoch, _ payload: [UInt8]) -> [UInt8] {
+    message(.proposal, group, epoch, payload)
+  }
+
+  public static func commit(_ group: MLSGroupID, _ epoch: Epoch, _ payload: [UInt8]) -> [UInt8] {
+    message(.commit, group, epoch, payload)
+  }
+
+  public static func groupInfo(_ group: MLSGroupID, _ epoch: Epoch) -> [UInt8] {
+    MLSMessage.groupInfo(
+      GroupInfo(
+        context: GroupContext(
+          cipherSuite: .x25519AES128GCM, groupID: group.bytes, epoch: epoch, treeHash: [3],
+          confirmedTranscriptHash: [4]),
+        extensions: [], confirmationTag: [5], signer: LeafIndex(0))
+    ).encoded()
+  }
+
+  public static func welcome(_ payload: [UInt8]) -> [UInt8] {
+    MLSMessage.welcome(
+      Welcome(cipherSuite: .x25519AES128GCM, secrets: [], encryptedGroupInfo: payload)
+    ).encoded()
+  }
+}
