@@ -30,7 +30,10 @@ struct JoinTests {
     #expect(!join.subscriberPrimary)
     #expect(join.fastPublish)
     #expect(join.sifTrailer.isEmpty)
-    #expect(join.enabledPublishCodecs.map(\.mime) == ["audio/opus", "video/VP8"])
+    #expect(
+      join.enabledPublishCodecs.map(\.mime) == [
+        "audio/opus", "video/VP8", "video/H264", "video/VP9", "video/AV1", "audio/red",
+      ])
     #expect(alice.answers.count == 1)
     let published = alice.messages.compactMap { message -> LiveKit.TrackPublishedResponse? in
       if case .trackPublished(let value) = message { value } else { nil }

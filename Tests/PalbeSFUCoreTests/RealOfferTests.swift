@@ -55,12 +55,12 @@ struct RealOfferTests {
     let second = try #require(python.answer)
     try second.validate(as: .answer)
     #expect(second.media[7].direction == .recvonly)
-    #expect(second.media[7].formats == ["111"])
+    #expect(second.media[7].formats == ["63", "111"])
     #expect(second.media[8].direction == .recvonly)
     #expect(second.media[8].formats == ["96"])
     #expect(second.media.allSatisfy { $0.port == 9 })
     let tracks = python.updates(of: "python").last?.tracks
-    #expect(tracks?.map(\.mimeType) == ["audio/opus", "video/VP8"])
+    #expect(tracks?.map(\.mimeType) == ["audio/red", "video/VP8"])
 
     world.signal(addTrack(Self.layers, .video), from: python)
     world.signal(.offer(try offer("simulcast")), from: python)

@@ -27,6 +27,7 @@ extension FuzzTarget {
     .mlsWelcome,
     .opusPacket,
     .p256PublicKey,
+    .payloadHeaders,
     .protobufJSON,
     .protobufSignalRequest,
     .protobufSignalResponse,

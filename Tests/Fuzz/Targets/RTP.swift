@@ -101,6 +101,22 @@ extension FuzzTarget {
     precondition(again.pictureID == descriptor.pictureID.map { _ in 5 })
   }
 
+  /// What is read of a payload without decoding it; VP9's counters can be rewritten in place.
+  static let payloadHeaders = FuzzTarget(name: "payload-headers") { bytes in
+    _ = KeyFrameStart.isH264(bytes.span)
+    _ = KeyFrameStart.isAV1(bytes.span)
+    if let offset = RedundantAudio.primaryOffset(in: bytes.span), offset > bytes.count {
+      fatalError("the primary block lies beyond the packet")
+    }
+    guard let descriptor = try? VP9PayloadDescriptor.parse(bytes.span) else { return }
+    var packet = bytes
+    var span = packet.mutableSpan
+    try? descriptor.rewrite(in: &span, at: 0, pictureID: 0x1555, tl0PictureIndex: 0xaa)
+    guard let again = try? VP9PayloadDescriptor.parse(packet.span),
+      again.temporalLayer == descriptor.temporalLayer, again.startsKeyFrame == descriptor.startsKeyFrame
+    else { fatalError("other counters made another descriptor") }
+  }
+
   /// A script of packets: step, flags and length, then that many bytes. Frames stay in order and within bounds.
   static let vp8Assembler = FuzzTarget(name: "vp8-assembler") { bytes in
     var assembler = VP8FrameAssembler(capacity: 32)
