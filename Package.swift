@@ -140,7 +140,7 @@ let targets: [Target] = [
     "palbe-sfu", "PalbeSFUServer",
     extra: [
       "PalbeUnits", "PalbeCommandLine", "PalbeEventLoop", "PalbeSFUSettings", "PalbeSFUCore", "PalbeLiveKit",
-      "PalbeProtobuf",
+      "PalbeProtobuf", "PalbeWire",
     ]),
   tool("mls-interop", "PalbeMLSInterop", extra: ["PalbeUnits"]),
   tool("palbe-call", "PalbeCallLab", extra: base + ["PalbeCommandLine", "PalbeEventLoop"]),
