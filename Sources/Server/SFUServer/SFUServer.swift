@@ -136,7 +136,12 @@ public final class SFUServer: Sendable {
     self.access = access
     self.webhooks = webhooks
     self.log = log
-    metrics = try Self.metrics(configuration, service, workers, webs)
+    do throws(SFUServerError) {
+      metrics = try Self.metrics(configuration, service, workers, webs)
+    } catch {
+      webhooks?.stop()
+      throw error
+    }
     if let metrics { address.port = metrics.port }
     metricsAddress = metrics == nil ? nil : address
     for fields in workers.started { log.write(.info, "worker started", fields) }
