@@ -50,7 +50,7 @@ let base = ["PalbeUnits", "PalbeWire"]
 let targets: [Target] = [
   // System: what Swift cannot import by itself.
   system("Linux"), system("OpenSSL"), system("Zlib"), system("Opus"), system("VPX"), system("SRTP"),
-  system("WebSockets"), system("SQLite"), system("USRSCTP"), system("YAML"),
+  system("WebSockets"), system("SQLite"), system("USRSCTP"), system("YAML"), system("Curl"),
   .target(name: "CPalbeMallocCounter", path: "Sources/System/MallocCounter"),
 
   // Base
@@ -107,7 +107,7 @@ let targets: [Target] = [
     "Server", "SFUServer",
     base + [
       "PalbeCrypto", "PalbeProtobuf", "PalbeLiveKit", "PalbeDTLS", "PalbeDataChannels", "PalbeICE",
-      "PalbeSFUCore", "PalbeEventLoop", "PalbeWebServer", "CPalbeZlib",
+      "PalbeSFUCore", "PalbeEventLoop", "PalbeWebServer", "CPalbeZlib", "CPalbeCurl",
     ], settings: strict),
   library("Server", "BackendServer", base + ["PalbeBackendCore", "PalbeSQLStore"], settings: strict),
 
@@ -140,7 +140,7 @@ let targets: [Target] = [
     "palbe-sfu", "PalbeSFUServer",
     extra: [
       "PalbeUnits", "PalbeCommandLine", "PalbeEventLoop", "PalbeSFUSettings", "PalbeSFUCore", "PalbeLiveKit",
-      "PalbeProtobuf",
+      "PalbeProtobuf", "PalbeWire",
     ]),
   tool("mls-interop", "PalbeMLSInterop", extra: ["PalbeUnits"]),
   tool("palbe-call", "PalbeCallLab", extra: base + ["PalbeCommandLine", "PalbeEventLoop"]),

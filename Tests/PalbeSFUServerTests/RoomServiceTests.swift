@@ -70,6 +70,8 @@ struct RoomServiceTests {
     #expect(
       code(call("MutePublishedTrack", #"{"room":"hall","identity":"anna","track_sid":"TR_x"}"#))
         == "not_found")
+    #expect(call("SendData", #"{"room":"hall","data":"aGk=","kind":"LOSSY"}"#).body == "{}")
+    #expect(code(call("SendData", #"{"room":"attic","data":"aGk="}"#)) != "{}")
     #expect(call("RemoveParticipant", #"{"room":"hall","identity":"anna"}"#).body == "{}")
     #expect(code(call("GetParticipant", #"{"room":"hall","identity":"anna"}"#)) == "not_found")
     #expect(call("DeleteRoom", #"{"room":"hall"}"#).body == "{}")

@@ -220,4 +220,71 @@ struct ToolTests {
     let wrong = try ToolProcess.run("palbe-sfu", ["config", "--port", "x"])
     #expect(wrong.code == 2 && wrong.output.isEmpty && wrong.errors.filter(\.isNewline).count == 1)
   }
+
+  @Test("rooms, participants, kick and mute call a running server; what it refuses is one line, exit 1")
+  func operatorCommands() async throws {
+    let key = ["--key", "\(Tokens.key):\(Tokens.secret)"]
+    let (tool, port, socket) = try await occupied(key)
+    let server = ["--url", "ws://127.0.0.1:\(port)"] + key
+    let rooms = try ToolProcess.run("palbe-sfu", ["rooms"] + server)
+    #expect(rooms.code == 0, "\(rooms.errors)")
+    #expect(rooms.output.hasPrefix("ROOM  SID"))
+    #expect(rooms.output.contains("\nhall  RM_"))
+    #expect(rooms.output.filter(\.isNewline).count == 2)
+    let people = try ToolProcess.run("palbe-sfu", ["participants", "hall", "--json"] + server)
+    #expect(people.code == 0 && people.output.contains(#""identity":"anna""#))
+    for (arguments, words) in [
+      (["mute", "hall", "anna", "TR_none"], "track does not exist (not_found)"),
+      (["kick", "hall", "nobody"], "participant does not exist (not_found)"),
+      (["close", "nowhere"], "requested room does not exist (not_found)"),
+    ] {
+      let result = try ToolProcess.run("palbe-sfu", arguments + server)
+      #expect(result.code == 1 && result.output.isEmpty)
+      #expect(result.errors == "palbe-sfu: \(words)\n")
+    }
+    let kick = try ToolProcess.run("palbe-sfu", ["kick", "hall", "anna"] + server)
+    #expect(kick.code == 0 && kick.output.isEmpty && kick.errors.isEmpty)
+    for await _ in socket.messages {}
+    tool.terminate()
+    #expect(tool.finish().code == 0)
+    let gone = try ToolProcess.run("palbe-sfu", ["rooms"] + server)
+    #expect(gone.code == 1 && gone.errors.filter(\.isNewline).count == 1)
+    for arguments in [["kick", "hall"], ["kick"], ["rooms", "more"], ["mute", "a", "b", "c", "d"]] {
+      let misuse = try ToolProcess.run("palbe-sfu", arguments + server)
+      #expect(misuse.code == 2 && misuse.errors.filter(\.isNewline).count == 1)
+    }
+  }
+
+  @Test("bash completes commands, options, words and files; the other scripts name every option")
+  func completion() throws {
+    func complete(_ words: String...) throws -> [Substring] {
+      let script = """
+        source <(\(try #require(ToolProcess.executable("palbe-sfu")).path) completion bash)
+        COMP_WORDS=(palbe-sfu \(words.map { "'\($0)'" }.joined(separator: " "))); COMP_CWORD=\(words.count)
+        _palbe_sfu; printf '%s\\n' "${COMPREPLY[@]}"
+        """
+      let process = Process()
+      process.executableURL = URL(fileURLWithPath: "/bin/bash")
+      process.arguments = ["-c", script]
+      let output = Pipe()
+      process.standardOutput = output
+      try process.run()
+      let data = try output.fileHandleForReading.readToEnd() ?? Data()
+      process.waitUntilExit()
+      return String(decoding: data, as: UTF8.self).split(separator: "\n")
+    }
+    #expect(try complete("se") == ["serve"])
+    #expect(try complete("serve", "--log-l") == ["--log-level"])
+    #expect(try complete("serve", "--log-level", "") == ["debug", "info", "warning"])
+    #expect(try complete("serve", "--port", "") == [])
+    #expect(try complete("completion", "f") == ["fish"])
+    for shell in ["zsh", "fish"] {
+      let result = try ToolProcess.run("palbe-sfu", ["completion", shell])
+      #expect(result.code == 0)
+      for word in ["serve", "kick", "drain-timeout", "prometheus-port", "json"] {
+        #expect(result.output.contains(word))
+      }
+    }
+    #expect(try ToolProcess.run("palbe-sfu", ["completion", "tcsh"]).code == 2)
+  }
 }

@@ -31,10 +31,11 @@ def make_network():
 
 
 @contextlib.contextmanager
-def sfu(bin_path: pathlib.Path):
+def sfu(bin_path: pathlib.Path, *options: str):
     """A palbe-sfu on the veth address; yields its WebSocket URL."""
     process = subprocess.Popen(
-        [bin_path / "palbe-sfu", "serve", "--host", ADDRESS, "--port", "0", "--udp-port", "0", "--key", f"{KEY}:{SECRET}"],
+        [bin_path / "palbe-sfu", "serve", "--host", ADDRESS, "--port", "0", "--udp-port", "0", "--key", f"{KEY}:{SECRET}",
+         *options],
         stdout=subprocess.PIPE, text=True)
     try:
         line = process.stdout.readline()

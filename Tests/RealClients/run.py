@@ -11,9 +11,10 @@ import browsing
 import calls
 import features
 import hosts
+import operating
 import resuming
 
-TESTS = calls.TESTS + features.TESTS + resuming.TESTS + browsing.TESTS
+TESTS = calls.TESTS + features.TESTS + resuming.TESTS + browsing.TESTS + operating.TESTS
 
 
 def main() -> int:

@@ -48,23 +48,38 @@ public struct Command: Sendable {
   public var name: String
   /// One line for help.
   public var summary: String
+  /// What it must be given besides options, in order: `ROOM`, `IDENTITY`.
+  public var operands: [String]
   public var options: [Option]
   /// Whole command lines that work, for help.
   public var examples: [String]
 
-  public init(name: String, summary: String, options: [Option], examples: [String]) {
+  public init(
+    name: String, summary: String, operands: [String] = [], options: [Option], examples: [String]
+  ) {
     self.name = name
     self.summary = summary
+    self.operands = operands
     self.options = options
     self.examples = examples
   }
 
-  /// Reads `--name VALUE` and `--name=VALUE`; everything else is refused.
+  /// Reads `--name VALUE`, `--name=VALUE` and the operands; everything else is refused. Behind `--` all is operands.
   public func parse(_ arguments: some Collection<String>) throws(ArgumentError) -> ParsedArguments {
     var values: [String: [String]] = [:]
+    var given: [String] = []
     var rest = Array(arguments)[...]
+    var takesOptions = true
     while let argument = rest.popFirst() {
-      guard argument.hasPrefix("--") else {
+      if takesOptions, argument == "--", !operands.isEmpty {
+        takesOptions = false
+        continue
+      }
+      guard takesOptions, argument.hasPrefix("--") else {
+        if given.count < operands.count {
+          given.append(argument)
+          continue
+        }
         throw ArgumentError("unexpected argument '\(argument)'; options start with --")
       }
       let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
@@ -85,7 +100,10 @@ public struct Command: Sendable {
       }
       values[name, default: []].append(value)
     }
-    return ParsedArguments(command: self, values: values)
+    guard given.count == operands.count else {
+      throw ArgumentError("expected \(operands[given.count...].joined(separator: " ")); see --help")
+    }
+    return ParsedArguments(command: self, values: values, operands: given)
   }
 
   private func suggestion(for name: String) -> String {
@@ -126,6 +144,8 @@ func editDistance(_ left: String, _ right: String) -> Int {
 public struct ParsedArguments: Sendable {
   let command: Command
   let values: [String: [String]]
+  /// As many as the command has.
+  public let operands: [String]
 
   /// True when the option was given.
   public func has(_ name: String) -> Bool { values[name] != nil }

@@ -53,7 +53,8 @@ public struct Program: Sendable {
 
   /// Help for one command.
   public func help(for command: Command) -> String {
-    var lines = ["\(name) \(command.name): \(command.summary)", "", "Options:"]
+    let call = ([name, command.name] + command.operands).joined(separator: " ")
+    var lines = ["\(call): \(command.summary)", "", "Options:"]
     let heads = command.options.map { $0.name + ($0.placeholder.map { " " + $0 } ?? "") }
     let width = (heads + ["--version"]).map(\.count).max() ?? 0
     for (head, option) in zip(heads, command.options) {

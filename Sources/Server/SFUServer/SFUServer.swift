@@ -37,6 +37,8 @@ public final class SFUServer: Sendable {
     public var certificatePath: String?
     /// The certificate's private key, in PEM.
     public var certificateKeyPath: String?
+    /// Who is told what happens in rooms.
+    public var webhooks = Webhooks()
     /// How many workers; at least one.
     public var workerCount = Host.processorCount
     /// Several addresses to listen on instead of `host`; their ports are not read. Media is then heard on every address
@@ -61,6 +63,19 @@ public final class SFUServer: Sendable {
     /// Where events are told.
     public var log = ServerLog(level: .info)
 
+    /// Where events are posted to.
+    public struct Webhooks: Sendable {
+      /// http or https; each gets every event. Empty turns webhooks off.
+      public var urls: [String] = []
+      /// The name of the API key that signs; nil takes the first by name.
+      public var keyName: String?
+      /// A PEM file of certificate authorities to trust instead of the system's.
+      public var authoritiesPath: String?
+
+      /// None.
+      public init() {}
+    }
+
     /// The default ports on every IPv4 address.
     public init(keys: [String: String]) { self.keys = keys }
   }
@@ -80,6 +95,7 @@ public final class SFUServer: Sendable {
   private let service: SignalingService
   private let webs: [WebServer]
   private let metrics: WebServer?
+  private let webhooks: WebhookSender?
   private let log: ServerLog
   private let isStopped = Atomic<Bool>(false)
 
@@ -87,7 +103,17 @@ public final class SFUServer: Sendable {
   public init(_ configuration: Configuration) throws(SFUServerError) {
     let log = configuration.log
     let rooms = LiveRooms()
-    let workers = try Workers(configuration) { rooms.take($0) }
+    let webhooks = try WebhookSender.make(configuration)
+    let workers: Workers
+    do throws(SFUServerError) {
+      workers = try Workers(configuration) { notice in
+        rooms.take(notice)
+        webhooks?.post(notice)
+      }
+    } catch {
+      webhooks?.stop()
+      throw error
+    }
     let access = LiveAccess(
       keys: configuration.keys, createsRooms: configuration.worker.createsRooms)
     let service = SignalingService(access: access, inboxes: workers.inboxes, rooms: rooms, log: log)
@@ -95,6 +121,7 @@ public final class SFUServer: Sendable {
       webs = try Self.listen(configuration, service)
     } catch {
       workers.stop()
+      webhooks?.stop()
       throw error
     }
     var address = configuration.listenAddresses[0]
@@ -107,8 +134,14 @@ public final class SFUServer: Sendable {
     threads = workers.threads
     self.service = service
     self.access = access
+    self.webhooks = webhooks
     self.log = log
-    metrics = try Self.metrics(configuration, service, workers, webs)
+    do throws(SFUServerError) {
+      metrics = try Self.metrics(configuration, service, workers, webs)
+    } catch {
+      webhooks?.stop()
+      throw error
+    }
     if let metrics { address.port = metrics.port }
     metricsAddress = metrics == nil ? nil : address
     for fields in workers.started { log.write(.info, "worker started", fields) }
@@ -189,7 +222,7 @@ public final class SFUServer: Sendable {
   }
 
   /// Tells every participant to leave, closes all sockets and ends all threads; returns when that is done,
-  /// within a second. Only the first call does anything.
+  /// within a second, or three when a webhook's receiver does not answer. Only the first call does anything.
   public func stop() {
     guard !isStopped.exchange(true, ordering: .relaxed) else { return }
     service.stop()
@@ -198,6 +231,7 @@ public final class SFUServer: Sendable {
     for port in dataPorts { SCTPThread.detach(port) }
     for web in webs { web.stop() }
     metrics?.stop()
+    webhooks?.stop()
     log.write(.info, "server stopped")
   }
 }

@@ -22,6 +22,8 @@ public enum SFUServerError: Error, Equatable, Sendable, CustomStringConvertible 
   case auditLog(path: String, reason: String)
   /// The certificate of the signaling port cannot be used, with the reason.
   case certificate(String)
+  /// Events cannot be posted as configured, with the reason.
+  case webhooks(String)
   /// No memory, thread, descriptor or certificate, with the system's words.
   case system(String)
 
@@ -39,6 +41,7 @@ public enum SFUServerError: Error, Equatable, Sendable, CustomStringConvertible 
       "\(count) workers from port \(port) on need ports above 65535; choose another port"
     case .auditLog(let path, let reason): "cannot write the audit log '\(path)': \(reason)"
     case .certificate(let reason): "TLS: \(reason)"
+    case .webhooks(let reason): "webhooks: \(reason)"
     case .system(let reason): "cannot start: \(reason)"
     }
   }

@@ -119,6 +119,15 @@ public enum SFUKeys {
   public static let auditLog = Setting(
     "audit_log", "--audit-log", .optional(.text("FILE", "a path")), default: nil, words: "",
     "debugging aid: writes every RTP packet received, as the SFU sees it")
+  public static let webhookURLs = Setting(
+    "webhook.urls", "--webhook",
+    .list("URL", "a list of http or https addresses") {
+      $0.lowercased().hasPrefix("http://") || $0.lowercased().hasPrefix("https://")
+    },
+    default: [], words: "", "is told what happens in rooms by signed POST requests")
+  public static let webhookKey = Setting(
+    "webhook.api_key", "--webhook-key", .optional(.text("NAME", "the name of an API key")), default: nil,
+    words: "the first by name", "the API key that signs webhooks")
   public static let drainTimeout = Setting(
     "drain_timeout", "--drain-timeout", .duration(.zero...TimeDelta.seconds(86_400)), default: .seconds(30),
     words: "30s; with --dev 0s", reloads: true,
@@ -134,6 +143,6 @@ public enum SFUKeys {
     audioLevels, autoCreate, emptyTimeout, departureTimeout, maxParticipants, remoteUnmute, requireE2EE,
     maxRooms,
     maxTracks, logLevel, logJSON, prometheusPort, prometheusUsername, prometheusPassword, auditLog,
-    drainTimeout,
+    webhookURLs, webhookKey, drainTimeout,
   ]
 }

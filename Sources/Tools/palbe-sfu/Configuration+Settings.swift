@@ -51,6 +51,8 @@ extension SFUServer.Configuration {
     log = ServerLog(
       level: ServerLog.Level(name: settings[SFUKeys.logLevel]) ?? .info,
       format: settings[SFUKeys.logJSON] ? .json : .text)
+    webhooks.urls = settings[SFUKeys.webhookURLs]
+    webhooks.keyName = settings[SFUKeys.webhookKey]
     worker = SFUConfiguration(settings)
   }
 }

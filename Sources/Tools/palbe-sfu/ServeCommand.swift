@@ -112,12 +112,13 @@ enum ConfigCommand {
   static let command = Command(
     name: "config",
     summary: "prints the configuration that serve would run with, secrets left out; exit 2 where it is wrong",
-    options: Settings.options,
+    options: Settings.options + [.flag("--table", "prints the table of all keys instead, in Markdown")],
     examples: [
       "palbe-sfu config --config /etc/palbe/sfu.yaml", "PALBE_SFU_PORT=8000 palbe-sfu config",
     ])
 
   static func run(_ arguments: ParsedArguments) {
+    if arguments.has("--table") { return put(Settings.table, to: STDOUT_FILENO) }
     let settings = SettingsFiles.load(arguments)
     for warning in settings.warnings { put("palbe-sfu: \(warning)", to: STDERR_FILENO) }
     put(settings.document, to: STDOUT_FILENO)

@@ -2,10 +2,11 @@ import Glibc
 import PalbeCommandLine
 import PalbeUnits
 
-let program = Program(
+var program = Program(
   name: "palbe-sfu", version: Release.version,
   summary: "forwards end-to-end encrypted calls without seeing or hearing them",
-  commands: [ServeCommand.command, ConfigCommand.command])
+  commands: [ServeCommand.command, ConfigCommand.command] + OperatorCommands.all)
+program.commands.append(program.completionCommand)
 
 /// Writes a line at once, also into a pipe.
 func put(_ line: String, to descriptor: Int32) {
@@ -21,8 +22,11 @@ func fail(_ reason: String) -> Never {
 do throws(ArgumentError) {
   switch try program.request(CommandLine.arguments.dropFirst()) {
   case .print(let text): put(text, to: STDOUT_FILENO)
+  case .run(ServeCommand.command.name, let arguments): ServeCommand.run(arguments)
   case .run(ConfigCommand.command.name, let arguments): ConfigCommand.run(arguments)
-  case .run(_, let arguments): ServeCommand.run(arguments)
+  case .run(program.completionCommand.name, let arguments):
+    put(try program.completion(for: arguments.operands[0]), to: STDOUT_FILENO)
+  case .run(let name, let arguments): OperatorCommands.run(name, arguments)
   }
 } catch {
   fail(error.description)

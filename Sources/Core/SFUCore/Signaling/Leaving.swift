@@ -103,17 +103,21 @@ extension SignalPlane {
   }
 
   /// Drops an empty room.
-  func end(_ room: Room, at now: Instant) {
+  func end(_ room: Room, _ reason: LiveKit.RoomEndReason = .idleTimeout, at now: Instant) {
     guard directory.rooms[room.name] === room else { return }
     directory.remove(room)
     context.totals.roomEnded(after: now - room.createdAt)
-    context.notify(.roomFinished, room)
+    context.notify(.roomFinished, room, endReason: reason)
   }
 
   func shutDown(at now: Instant) {
-    for participant in directory.participants { remove(participant, .serverShutdown, at: now) }
+    for participant in directory.participants {
+      remove(participant, .serverShutdown, at: now, keepingRoom: true)
+    }
     // In one order, so that a run replays.
-    for room in directory.rooms.values.sorted(by: { $0.name < $1.name }) { end(room, at: now) }
+    for room in directory.rooms.values.sorted(by: { $0.name < $1.name }) {
+      end(room, .serverShutdown, at: now)
+    }
   }
 
   /// Takes a participant out, tells it and the others, and drops the room with the last one.

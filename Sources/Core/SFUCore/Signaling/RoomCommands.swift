@@ -20,7 +20,7 @@ extension SignalPlane {
       for participant in room.participants {
         remove(participant, .roomDeleted, at: now, keepingRoom: true)
       }
-      end(room, at: now)
+      end(room, .apiDelete, at: now)
       return .done
     case .listParticipants(let name): return .participants(try room(name).participants.map(\.info))
     case .participant(let name, let identity): return .participant(try participant(name, identity).info)

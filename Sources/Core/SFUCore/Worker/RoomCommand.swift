@@ -111,6 +111,8 @@ public struct RoomNotice: Sendable, Equatable {
   public var room: LiveKit.Room
   public var participant: LiveKit.ParticipantInfo?
   public var track: LiveKit.TrackInfo?
+  /// Why a room has finished.
+  public var endReason = LiveKit.RoomEndReason.unknown
   /// Seconds since 1970.
   public var createdAt: Int64
 }

@@ -134,12 +134,12 @@ final class WorkerContext {
 
   func notify(
     _ event: RoomNotice.Event, _ room: Room, _ participant: Participant? = nil,
-    _ track: LiveKit.TrackInfo? = nil
+    _ track: LiveKit.TrackInfo? = nil, endReason: LiveKit.RoomEndReason = .unknown
   ) {
     events.append(
       .notice(
         RoomNotice(
-          event: event, room: room.info, participant: participant?.info, track: track,
+          event: event, room: room.info, participant: participant?.info, track: track, endReason: endReason,
           createdAt: clock.unixMilliseconds(at: now) / 1_000)))
   }
 

@@ -35,6 +35,9 @@ extension LiveKit {
     /// Writes the body.
     public init(_ event: WebhookEvent) { body = Array(event.json().utf8) }
 
+    /// A body that was written before.
+    public init(body: [UInt8]) { self.body = body }
+
     /// The `sha256` claim: standard base64 of the body's SHA-256.
     public var bodyHash: String { Self.hash(body) }
 

@@ -218,7 +218,8 @@ extension RoomCommand {
         isSubscribed: request.subscribe)
     case .updateRoomMetadata(let request):
       self = .setMetadata(room: request.room, metadata: request.metadata)
-    case .sendData, .forwardParticipant, .moveParticipant, .performRpc: return nil
+    case .sendData(let request): self = .sendData(request)
+    case .forwardParticipant, .moveParticipant, .performRpc: return nil
     }
   }
 }

@@ -1,7 +1,8 @@
 /// Self-signed certificates for localhost and 127.0.0.1, made for these tests with
 /// `openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes`; they protect nothing.
-enum TestCertificates {
-  static let first = """
+public enum TestCertificates {
+  /// One certificate.
+  public static let first = """
     -----BEGIN CERTIFICATE-----
     MIIBoTCCAUegAwIBAgIULYrTNe3ftUyLsYBpOV97x1Kc6u4wCgYIKoZIzj0EAwIw
     FzEVMBMGA1UEAwwMcGFsYmUgdGVzdCAxMCAXDTI2MTEzMDExMDQxOVoYDzIxMjYx
@@ -15,7 +16,8 @@ enum TestCertificates {
     -----END CERTIFICATE-----
 
     """
-  static let firstKey = """
+  /// The key of `first`.
+  public static let firstKey = """
     -----BEGIN PRIVATE KEY-----
     MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgGalMEeDeZIHeFvDX
     7JsPX9aMjpvlN+bQkp6SjxHbZYWhRANCAAT+/5wmQ4AUcwwAqFOPBrRgAeP9N5HH
@@ -23,7 +25,8 @@ enum TestCertificates {
     -----END PRIVATE KEY-----
 
     """
-  static let second = """
+  /// Another certificate.
+  public static let second = """
     -----BEGIN CERTIFICATE-----
     MIIBoTCCAUegAwIBAgIUDK7xZ7Wd4eKifijtSp+OmMBveDAwCgYIKoZIzj0EAwIw
     FzEVMBMGA1UEAwwMcGFsYmUgdGVzdCAyMCAXDTI2MTEzMDExMDQxOVoYDzIxMjYx
@@ -37,7 +40,8 @@ enum TestCertificates {
     -----END CERTIFICATE-----
 
     """
-  static let secondKey = """
+  /// The key of `second`.
+  public static let secondKey = """
     -----BEGIN PRIVATE KEY-----
     MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg8JeAFERJlcP9M5D8
     lUeVAqdk8cYBaMa9ARTrndOQyGChRANCAAQLdKpJt15BbRiipg0VMMqo7kIAqBV2
@@ -46,7 +50,7 @@ enum TestCertificates {
 
     """
   /// `firstKey` behind a passphrase.
-  static let encryptedKey = """
+  public static let encryptedKey = """
     -----BEGIN EC PRIVATE KEY-----
     Proc-Type: 4,ENCRYPTED
     DEK-Info: AES-128-CBC,D986666AC524507AE0C2213B0B135F2C
@@ -58,5 +62,5 @@ enum TestCertificates {
 
     """
   /// When `first` ends.
-  static let firstExpiry: Int64 = 4949_636_659
+  public static let firstExpiry: Int64 = 4949_636_659
 }

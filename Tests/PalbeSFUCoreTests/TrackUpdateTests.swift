@@ -1,0 +1,33 @@
+import PalbeLiveKit
+import PalbeProtobuf
+import Testing
+
+@Suite("What a publisher tells later of its tracks (livekit protocol 1.5)")
+struct TrackUpdateTests {
+  @Test("update_audio_track and update_video_track change TrackInfo and are told to everyone")
+  func updates() throws {
+    let world = try World()
+    let (alice, bob) = try call(world)
+    let tracks = try #require(
+      bob.updates(of: "alice").last?.tracks ?? bob.join?.otherParticipants.first?.tracks)
+    let audio = try #require(tracks.first { $0.type == .audio }?.sid)
+    let video = try #require(tracks.first { $0.type == .video }?.sid)
+    world.signal(
+      .updateAudioTrack(
+        .with {
+          $0.trackSid = audio
+          $0.features = [.noDtx]
+        }), from: alice)
+    world.signal(
+      .updateVideoTrack(
+        .with {
+          $0.trackSid = video
+          $0.width = 320
+          $0.height = 180
+        }), from: alice)
+    let told = try #require(bob.updates(of: "alice").last?.tracks)
+    #expect(told.first { $0.sid == audio }?.audioFeatures == [.noDtx])
+    #expect(told.first { $0.sid == video }?.width == 320)
+    #expect(told.first { $0.sid == video }?.height == 180)
+  }
+}
