@@ -259,7 +259,8 @@ let innerProducts: [Product] =
   : [
     "PalbeWire", "PalbeProtobuf", "PalbeRTP", "PalbeCongestion", "PalbeSDP", "PalbeSRTP", "PalbeICE",
     "PalbeDTLS", "PalbeDataChannels", "PalbeLiveKit", "PalbeOpus", "PalbeVP8", "PalbeMediaFiles",
-    "PalbeSFUCore", "PalbeCallCore", "PalbeWebServer", "PalbeSFUServer", "PalbeYAML",
+    "PalbeSFUCore", "PalbeCallCore", "PalbeWebServer", "PalbeSFUServer", "PalbeYAML", "PalbeBackendCore",
+    "PalbeBackendKit",
   ].map { .library(name: $0, targets: [$0]) }
 
 let package = Package(

@@ -16,6 +16,8 @@ private final class History {
   let path: String
   let seed: UInt64
   var step = 0
+  /// Under which key the requests go.
+  var key: IdempotencyKey?
 
   init(seed: UInt64, path: String) throws {
     self.seed = seed
@@ -37,7 +39,7 @@ private final class History {
   @discardableResult
   func ask(_ request: BackendRequest, _ caller: Caller) -> Result<BackendResponse, BackendFailure> {
     func result<S>(_ rig: Rig<S>) -> Result<BackendResponse, BackendFailure> {
-      do throws(BackendFailure) { return .success(try rig.ask(request, caller)) } catch {
+      do throws(BackendFailure) { return .success(try rig.ask(request, caller, key: key)) } catch {
         return .failure(error)
       }
     }
@@ -165,12 +167,92 @@ private final class History {
       delta.addedLeaves[index].index = free
     }
     let epoch = below(6) == 0 ? group.epoch &+ 1 : group.epoch
-    let bundle = bundle(group.mlsID, epoch, delta)
+    var bundle = bundle(group.mlsID, epoch, delta)
+    if below(3) == 0 { bundle.proposalsUpTo = group.head - LogSequence(below(3)) }
     check(.commit(group.id, bundle), device, model.commit(bundle, to: group.id, by: device))
+  }
+
+  /// A member's device joins from outside.
+  func rejoin() {
+    guard !groups.isEmpty else { return }
+    let group = model.groups[pick(groups)]!
+    let device = pick(devices)
+    var delta = MemberDelta()
+    if group.leaves[device] != nil { delta.removedLeaves = [device] }
+    let taken = Set(group.leaves.filter { $0.key != device }.map(\.value.index))
+    delta.addedLeaves = [NewLeaf(device: device, index: (0...).first { !taken.contains($0) }!)]
+    var bundle = bundle(group.mlsID, group.epoch, delta)
+    bundle.welcome = nil
+    check(.commit(group.id, bundle), device, model.commit(bundle, to: group.id, by: device))
+  }
+
+  func reset() {
+    guard !groups.isEmpty else { return }
+    let group = model.groups[pick(groups)]!
+    let device = pick(devices)
+    let id = MLSGroupID(random.bytes(32))
+    var delta = MemberDelta()
+    for user in group.members.keys.sorted() {
+      for other in model.live(user).sorted() where other != device && below(20) > 0 {
+        delta.addedLeaves.append(NewLeaf(device: other, index: UInt32(delta.addedLeaves.count + 1)))
+      }
+    }
+    let founding = GroupFounding(
+      mlsID: id, kind: .group, commit: delta.addedLeaves.isEmpty ? nil : bundle(id, 0, delta),
+      groupInfo: Wire.groupInfo(id, 0))
+    let generation = group.generation - (below(5) == 0 ? 1 : 0)
+    check(
+      .reset(group.id, generation: generation, founding), device,
+      model.reset(group.id, generation: generation, founding, by: device))
+  }
+
+  /// A request that is repeated under its key, the second time perhaps after a restart.
+  func repeated() throws {
+    guard let group = model.groups.values.filter({ !$0.leaves.isEmpty }).min(by: { $0.id < $1.id }) else {
+      return
+    }
+    let device = pick(group.leaves.keys.sorted())
+    let request = BackendRequest.commit(group.id, bundle(group.mlsID, group.epoch, MemberDelta()))
+    guard case .commit(_, let bundle) = request else { return }
+    let verdict = model.commit(bundle, to: group.id, by: device)
+    key = IdempotencyKey(key: random.bytes(8), digest: [1])
+    check(request, device, verdict)
+    if below(4) == 0 { try restart() }
+    check(request, device, verdict)
+    key = nil
+  }
+
+  /// Requests that one server carries out one by one, and the other in one transaction.
+  func burst() {
+    guard !groups.isEmpty else { return }
+    var calls: [BackendCall] = []
+    var verdicts: [ReferenceModel.Verdict] = []
+    for _ in 0..<2 + below(6) {
+      let (message, group, device) = outgoing()
+      calls.append(BackendCall(.send(group, message), from: caller(device)))
+      verdicts.append(model.send(message, to: group, by: device))
+    }
+    let now = memory.now
+    let alone = calls.map { memory.backend.handle([$0], at: now)[0] }
+    let together = sqlite.backend.handle(calls, at: now)
+    #expect(alone == together, note)
+    #expect(memory.events() == sqlite.events(), note)
+    for (result, verdict) in zip(together, verdicts) {
+      switch (result, verdict) {
+      case (.failure(let failure), .refused(let code)): #expect(failure.code == code, note)
+      case (.success(let response), .accepted(let expected)): #expect(response == expected, note)
+      default: Issue.record("\(note): \(result) and not \(verdict)")
+      }
+    }
   }
 
   func send() {
     guard !groups.isEmpty else { return }
+    let (message, group, device) = outgoing()
+    check(.send(group, message), device, model.send(message, to: group, by: device))
+  }
+
+  func outgoing() -> (OutgoingMessage, GroupID, DeviceID) {
     let group = model.groups[pick(groups)]!
     let candidates = group.leaves.keys.sorted()
     let device = below(8) == 0 || candidates.isEmpty ? pick(devices) : pick(candidates)
@@ -182,9 +264,11 @@ private final class History {
       let epoch = below(12) == 0 ? group.epoch + 1 : group.epoch - min(back, group.epoch)
       message = OutgoingMessage(
         epoch: epoch, id: ClientMessageID(at: memory.now.wall, using: &random),
-        blob: Wire.application(group.mlsID, epoch, random.bytes(8 + below(40))), wakes: below(3) > 0)
+        blob: below(8) == 0
+          ? Wire.proposal(group.mlsID, epoch, [])
+          : Wire.application(group.mlsID, epoch, random.bytes(8 + below(40))), wakes: below(3) > 0)
     }
-    check(.send(group.id, message), device, model.send(message, to: group.id, by: device))
+    return (message, group.id, device)
   }
 
   func rows(_ device: DeviceID) -> [QueueRow] {
@@ -226,7 +310,7 @@ private final class History {
     #expect(found == model.queues[device] ?? [], note)
   }
 
-  func run() {
+  func run() throws {
     step += 1
     let device = pick(devices)
     switch below(100) {
@@ -240,8 +324,11 @@ private final class History {
       }
     case 3: wait()
     case 4..<6: found(direct: below(2) == 0)
-    case 6..<20: commit()
-    case 20..<60: send()
+    case 6..<18: commit()
+    case 18: rejoin()
+    case 19: if below(2) == 0 { reset() } else { try repeated() }
+    case 20..<53: send()
+    case 53..<60: burst()
     case 60..<75: acknowledge()
     default:
       guard !groups.isEmpty else { return }
@@ -302,13 +389,20 @@ private final class History {
 
 @Suite("Random requests against both stores and a model")
 struct ModelTests {
-  @Test("4.1: answers, queues, logs and groups are what the model says", arguments: [1, 2, 3, 4] as [UInt64])
+  /// `PALBE_BACKEND_SEEDS=100-199` for more.
+  private static let seeds: ClosedRange<UInt64> = {
+    let ends = (ProcessInfo.processInfo.environment["PALBE_BACKEND_SEEDS"] ?? "")
+      .split(separator: "-").compactMap { UInt64($0) }
+    return ends.count == 2 && ends[0] <= ends[1] ? ends[0]...ends[1] : 1...4
+  }()
+
+  @Test("4.1: answers, queues, logs and groups are what the model says", arguments: seeds)
   func histories(seed: UInt64) throws {
     let folder = try TemporaryFolder()
     let history = try History(seed: seed, path: folder.path("db"))
     for _ in 0..<6 { history.enrol(UserID(at: history.memory.now.wall, using: &history.random)) }
     for round in 0..<4 {
-      for _ in 0..<300 { history.run() }
+      for _ in 0..<300 { try history.run() }
       if round < 3 { try history.restart() }
     }
     for device in history.devices where !history.model.devices[device]!.isRevoked {

@@ -1,4 +1,5 @@
 import PalbeBackendCore
+import PalbeBackendKit
 
 /// What the server must do, written from requirements 2 to 4 and not from its code: lists, and one function for each request
 /// that says how it must be answered.
@@ -31,7 +32,11 @@ struct ReferenceModel {
     var former: Set<UserID> = []
     var leaves: [DeviceID: Leaf] = [:]
     var delivered: [DeviceID: LogSequence] = [:]
+    /// The commits of this founding, by epoch.
     var commits: [[UInt8]] = []
+    var generation: Int64 = 0
+    /// Where the newest proposal of this epoch is.
+    var proposal: LogSequence = 0
 
     func counted(_ upTo: LogSequence) -> Int64 { Int64(counts.prefix(Int(upTo)).filter { $0 }.count) }
   }
@@ -116,12 +121,14 @@ struct ReferenceModel {
     }
     var group = groups[id]!
     guard let leaf = group.leaves[device], leaf.isLive else { return .refused("forbidden") }
-    let oldest = max(leaf.since, group.epoch < 3 ? 0 : group.epoch - 3)
+    let isProposal = message.blob == Wire.proposal(group.mlsID, message.epoch, [])
+    let oldest = max(leaf.since, isProposal ? group.epoch : group.epoch < 3 ? 0 : group.epoch - 3)
     guard oldest <= group.epoch, (oldest...group.epoch).contains(message.epoch) else {
       return .refused("stale_epoch")
     }
     group.head += 1
-    group.counts.append(message.wakes)
+    group.counts.append(message.wakes && !isProposal)
+    if isProposal { group.proposal = group.head }
     groups[id] = group
     receipts[device, default: []].append(
       Receipt(message: message, group: id, sequence: group.head, epoch: message.epoch))
@@ -163,14 +170,43 @@ struct ReferenceModel {
     if let commit = founding.commit { apply(commit, to: id, by: device) }
   }
 
+  mutating func reset(
+    _ id: GroupID, generation: Int64, _ founding: GroupFounding, by device: DeviceID
+  ) -> Verdict {
+    if let refusal = refusal(device, id) { return refusal }
+    var group = groups[id]!
+    let isDirect = group.pair != nil || group.isFormerPair
+    guard isDirect || group.members[user(device)]!.role != .member else { return .refused("forbidden") }
+    guard generation == group.generation else { return .refused("stale_epoch") }
+    let added = Set(founding.commit?.delta.addedLeaves.map(\.device) ?? [])
+    let all = group.members.keys.reduce(into: Set<DeviceID>()) { $0.formUnion(live($1)) }
+    guard all.subtracting([device]).isSubset(of: added) else { return .refused("commit_incomplete") }
+    deliver(.control(.groupReset(id, generation: generation + 1)), to: group, except: device)
+    group.mlsID = founding.mlsID
+    group.generation += 1
+    group.epoch = 0
+    group.proposal = 0
+    group.commits = []
+    group.leaves = [device: Leaf(user: user(device), index: 0, since: 0)]
+    groups[id] = group
+    if let commit = founding.commit { apply(commit, to: id, by: device) }
+    return .ok
+  }
+
   func open(pair: Set<UserID>) -> Group? { groups.values.first { $0.pair == pair } }
 
   mutating func commit(_ bundle: CommitBundle, to id: GroupID, by device: DeviceID) -> Verdict {
     if let refusal = refusal(device, id) { return refusal }
     let group = groups[id]!
     guard bundle.epoch == group.epoch else { return .refused("stale_epoch") }
+    guard bundle.proposalsUpTo >= group.proposal else { return .refused("commit_incomplete") }
     let delta = bundle.delta
     let own = user(device)
+    if delta.addedLeaves.map(\.device) == [device] {
+      // From outside, in the place of its own leaf.
+      let (head, epoch) = apply(bundle, to: id, by: device)
+      return .accepted(.committed(sequence: head, epoch: epoch))
+    }
     guard group.leaves[device]?.isLive == true else { return .refused("forbidden") }
     let stale = group.leaves.filter { !$0.value.isLive }.keys
     guard stale.allSatisfy(delta.removedLeaves.contains) else { return .refused("commit_incomplete") }
@@ -201,6 +237,7 @@ struct ReferenceModel {
     group.commits.append(bundle.commit)
     deliver(.message(id, group.head, bundle.commit), to: group, except: device)
     group.epoch += 1
+    group.proposal = 0
     for gone in bundle.delta.removedLeaves { group.leaves[gone] = nil }
     for leaf in bundle.delta.addedLeaves {
       group.leaves[leaf.device] = Leaf(user: user(leaf.device), index: leaf.index, since: group.epoch)
@@ -215,7 +252,7 @@ struct ReferenceModel {
         role: .member, joined: group.head, read: group.head, readCounted: group.counted(group.head))
     }
     groups[id] = group
-    for leaf in bundle.delta.addedLeaves {
+    for leaf in bundle.delta.addedLeaves where leaf.device != device {
       queues[leaf.device, default: []].append(.welcome(id, bundle.welcome ?? []))
     }
     return (group.head, group.epoch)

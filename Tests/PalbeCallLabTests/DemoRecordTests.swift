@@ -89,7 +89,7 @@ struct DemoRecordTests {
     #expect(search.result.foundFrames == 0)
   }
 
-  @Test("The MLS group gives both sides a key, and another one after a commit")
+  @Test("LiveKit protocol §4 (26): the MLS group gives both sides a key, and another one after a commit")
   func group() throws {
     var group = try CallGroup.make(first: "anna#phone", second: "ben#laptop")
     let first = try group.callKey()

@@ -105,6 +105,21 @@ struct RepairTests {
     #expect(bytes(of: SequenceNumber(65_000) + 999, in: cache)?.count == sizes[999])
   }
 
+  @Test("LiveKit protocol §4 (32): three times round the numbers, a cache stays what it was")
+  func rounds() {
+    var cache = RetransmissionCache(capacity: 512)
+    for number in 0..<200_000 {
+      let sequence = SequenceNumber(UInt16(truncatingIfNeeded: number))
+      cache.store(sequence, [UInt8(truncatingIfNeeded: number), 1].span)
+    }
+    #expect(cache.capacity == 512)
+    for back in 0..<600 {
+      let number = 199_999 - back
+      let found = bytes(of: SequenceNumber(UInt16(truncatingIfNeeded: number)), in: cache)
+      #expect(found == (back < 512 ? [UInt8(truncatingIfNeeded: number), 1] : nil))
+    }
+  }
+
   @Test("A stored packet is copied to the start of a buffer that has room for it")
   func copy() {
     var cache = RetransmissionCache(capacity: 16)

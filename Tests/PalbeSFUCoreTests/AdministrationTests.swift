@@ -215,7 +215,8 @@ struct RequiredE2EETests {
   enum Way: CaseIterable { case configuration, room, token }
 
   @Test(
-    "require_e2ee: a clear track is refused with a reason, an encrypted one is taken", arguments: Way.allCases
+    "LiveKit protocol §4 (23): a clear track is refused with a reason, an encrypted one is taken",
+    arguments: Way.allCases
   )
   func refused(way: Way) throws {
     let world = try World(configuration: { $0.requiresE2EE = way == .configuration })

@@ -3,7 +3,9 @@ import Testing
 @testable import PalbeSFUCore
 
 struct BoundedQueueTests {
-  @Test("What waits comes out in order; beyond the limit it is dropped, and a pop makes room")
+  @Test(
+    "LiveKit protocol §4 (36): what waits comes out in order; beyond the limit it is dropped, and a pop makes room"
+  )
   func order() {
     var queue = BoundedQueue<Int>(limit: 3)
     for number in 0..<5 { queue.append(number) }

@@ -43,7 +43,7 @@ struct ForwardingTests {
     #expect(bob.refused == 0)
   }
 
-  @Test("livekit#4599: a subscriber with other payload types and ids gets its own")
+  @Test("LiveKit protocol §4 (1): a subscriber with other payload types and ids gets its own")
   func renumbered() throws {
     let world = try World()
     let alice = try world.client("alice")
@@ -112,7 +112,7 @@ struct ForwardingTests {
   }
 
   @Test(
-    "livekit#436, #747: a key frame is asked for once the subscriber's DTLS is up, every 500 ms until it comes"
+    "LiveKit protocol §4 (5): once the subscriber is up a key frame is asked for, until it comes"
   )
   func keyFrameRequests() throws {
     let world = try World()
@@ -129,7 +129,7 @@ struct ForwardingTests {
     #expect(alice.keyFrameRequests == after)
   }
 
-  @Test("livekit#3490: requests of many subscribers reach the publisher as one each 500 ms")
+  @Test("LiveKit protocol §4 (4): requests of many subscribers reach the publisher as one each 500 ms")
   func coalesced() throws {
     let world = try World()
     let (alice, bob) = try call(world)

@@ -240,7 +240,7 @@ struct JoinTests {
     #expect(world.connect(again))
   }
 
-  @Test("livekit#3755: a resume of no session is told to start over (STATE_MISMATCH, RECONNECT)")
+  @Test("LiveKit protocol §4 (16): a resume of no session: STATE_MISMATCH, RECONNECT")
   func resumeOfNothing() throws {
     let world = try World()
     let alice = try world.client("alice")
@@ -261,7 +261,7 @@ struct JoinTests {
     #expect(alice.isClosed && bob.isClosed)
   }
 
-  @Test("bigbluebutton#24727: offers back to back are answered in order, each with its own id")
+  @Test("LiveKit protocol §4 (35): offers back to back are answered in order, each with its own id")
   func backToBack() throws {
     let world = try World()
     let alice = try world.client("alice")
@@ -276,7 +276,7 @@ struct JoinTests {
     #expect(versions == [1, 2, 3, 4])
   }
 
-  @Test("client-sdk-js#1429: who joins later sees only what is still published")
+  @Test("LiveKit protocol §4 (9): who joins later sees only what is still published")
   func lateJoiner() throws {
     let world = try World()
     let (alice, _) = try call(world)

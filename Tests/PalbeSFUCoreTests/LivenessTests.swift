@@ -8,7 +8,9 @@ import PalbeUnits
 import Testing
 
 struct LivenessTests {
-  @Test("RFC 7675: 30 s without an authenticated check: told to resume, gone 5 s later, others learn of it")
+  @Test(
+    "LiveKit protocol §4 (31): 30 s without an authenticated check: told to resume, gone 5 s later, others learn of it"
+  )
   func consent() throws {
     let world = try World()
     let (alice, bob) = try call(world)
@@ -24,7 +26,7 @@ struct LivenessTests {
     #expect(!world.run(for: .seconds(120)) { bob.isClosed })
   }
 
-  @Test("livekit-swift#307: a client that stops pinging loses its WebSocket, and is asked to resume")
+  @Test("LiveKit protocol §4 (14): a client that stops pinging loses its WebSocket, and is asked to resume")
   func ping() throws {
     let world = try World()
     let (alice, bob) = try call(world)

@@ -54,7 +54,7 @@ struct QualityTests {
     #expect(!told(alice).contains { $0.participantSid == bob.join?.participant?.sid })
   }
 
-  @Test("connection_quality: LOST while the client's checks stay away")
+  @Test("LiveKit protocol §4 (34): LOST while the client's checks stay away")
   func lost() throws {
     let world = try World()
     let (alice, bob) = try call(world)

@@ -137,7 +137,7 @@ struct ResumeTests {
     #expect(alice.leaves.map(\.action) == [.reconnect])
   }
 
-  @Test("livekit-swift#860: sync_state cannot unsubscribe; what the client disabled stays so")
+  @Test("LiveKit protocol §4 (12): sync_state cannot unsubscribe; what the client disabled stays so")
   func bogusUnsubscribe() throws {
     let world = try World()
     let (alice, bob) = try call(world)

@@ -79,7 +79,8 @@ struct RobustnessTests {
     #expect(world.reuses == 0)
   }
 
-  @Test("mediasoup#1466: everything closes under traffic, in any order", arguments: [UInt64(1), 2, 3])
+  @Test(
+    "LiveKit protocol §4 (32): everything closes under traffic, in any order", arguments: [UInt64(1), 2, 3])
   func teardown(seed: UInt64) throws {
     let world = try World(seed: seed)
     let (alice, bob) = try call(world)

@@ -33,7 +33,7 @@ struct TwoConnectionTests {
     world.signal(.offer(client.offerMessage()), from: client)
   }
 
-  @Test("v0: the server offers a data channel right after join; that transport is the primary one")
+  @Test("LiveKit protocol §4 (11), v0: join comes first, then an offer of a data channel")
   func firstOffer() throws {
     let world = try World()
     let bob = try join(world, "bob")
@@ -140,9 +140,7 @@ struct TwoConnectionTests {
     }
   }
 
-  @Test(
-    "v0: a section rests for an offer before it is used again; a repeated subscription has a stream of its own"
-  )
+  @Test("LiveKit protocol §4 (21), v0: a section rests before it is used again, under another stream")
   func reuse() throws {
     let world = try World()
     let bob = try join(world, "bob")

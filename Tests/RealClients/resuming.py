@@ -63,7 +63,12 @@ async def full_reconnects(url: str, bin_path: pathlib.Path):
             await frames_within(watcher, 10, "the first pictures")
             sid = anna.local_participant.sid
             await anna.simulate_scenario(SimulateScenarioKind.SIMULATE_FULL_RECONNECT)
-            await until(lambda: ben.remote_participants["anna"].sid != sid, 15, "anna's new session")
+
+            def returned() -> bool:
+                seen = ben.remote_participants.get("anna")
+                return seen is not None and seen.sid != sid
+
+            await until(returned, 15, "anna's new session")
             await frames_within(watcher, 5, "pictures of the new session")
             await until(lambda: len(watcher.samples) >= 200, 6, "sound of the new session")
             check_tone(watcher.last_second(), 440, "ben")

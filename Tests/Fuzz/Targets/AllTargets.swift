@@ -2,6 +2,7 @@ extension FuzzTarget {
   /// Every target, by name.
   public static let all: [FuzzTarget] = [
     .accessToken,
+    .backendRequest,
     .bandwidthEstimator,
     .callDatagram,
     .callSignal,

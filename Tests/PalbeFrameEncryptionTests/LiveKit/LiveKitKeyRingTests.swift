@@ -1,3 +1,4 @@
+import PalbeCrypto
 import PalbeUnits
 import Testing
 
@@ -5,7 +6,7 @@ import Testing
 
 @Suite("LiveKit's frame format: the key ring")
 struct LiveKitKeyRingTests {
-  @Test("Without a key nothing is sealed; under another key nothing opens, and the participant is named")
+  @Test("LiveKit protocol §4 (25): under another key nothing opens, and its sender is named")
   func wrongKey() throws {
     let (ada, bob, track, source) = try livekitPair(keys: ["secret", "other"])
     for step in UInt32(0)..<30 {
@@ -23,6 +24,28 @@ struct LiveKitKeyRingTests {
     #expect(throws: SealError.noKey) { try silent.seal(none, vp8()) }
     #expect(throws: SealError.noKey) { try silent.seal(none, []) }
     #expect(silent.ring.statistics.withheldFrames == 2)
+  }
+
+  @Test("LiveKit protocol §4 (27): what keys and rings print, count and report of themselves holds no key")
+  func printed() throws {
+    let secret = "hunter2 secret"
+    let (ada, bob, track, source) = try livekitPair(keys: [secret, "hunter2 other"])
+    for step in UInt32(0)..<30 { _ = bob.open(source, try ada.seal(track, vp8(), timestamp: step)) }
+    let key = try LiveKitKey(Array(secret.utf8).span, derivation: .hkdf)
+    let frameKey = key.frameKey.span.withUnsafeBufferPointer { unsafe Array($0) }
+    let shared = SharedLiveKitKey(key.copy())
+    var text = ""
+    dump(shared, to: &text)
+    dump(ada, to: &text)
+    dump(bob, to: &text)
+    dump([ada.ring.statistics, bob.ring.statistics], to: &text)
+    dump(bob.events(), to: &text)
+    #expect(text.contains("ada") && frameKey.count == 16)
+    let forms = [
+      "hunter2", frameKey.prefix(4).map { String($0, radix: 16) }.joined(),
+      frameKey.prefix(4).map(String.init).joined(separator: ", "), "\(frameKey)",
+    ]
+    for form in forms { #expect(!text.contains(form)) }
   }
 
   @Test(
