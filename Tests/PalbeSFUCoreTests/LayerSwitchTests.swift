@@ -60,6 +60,37 @@ struct LayerSwitchTests {
   }
 
   @Test(
+    "RFC 7741: on a tight link upper temporal layers are left out, without a gap in any counter, and come back",
+    arguments: [0, 0.03])
+  func temporalLayers(uplinkLoss: Double) throws {
+    let call = try LayeredCall([.kilobitsPerSecond(150)], seed: 5, temporalLayers: 3)
+    call.viewer.keepsFrames = true
+    func line(_ rate: Int) -> SimulatedLink {
+      SimulatedLink("line", Link(delay: .milliseconds(25), bandwidth: .kilobitsPerSecond(rate)))
+    }
+    call.world.network.setLink(
+      Link(delay: .milliseconds(10), loss: uplinkLoss), from: call.alice.address, to: World.server)
+    try call.run(until: .seconds(8), over: line(1_000))
+    #expect(call.viewer.frames.contains { $0.descriptor.temporalLayer?.index == 2 })
+    try call.run(until: .seconds(16), over: line(110))
+    let tight = call.viewer.frames.count
+    try call.run(until: .seconds(24), over: line(110))
+    let frames = call.viewer.frames[tight...]
+    let low = frames.count { ($0.descriptor.temporalLayer?.index ?? 0) < 2 }
+    #expect(low * 10 > frames.count * 9 && frames.count > 45, "\(low) of \(frames.count)")
+    if uplinkLoss == 0 {
+      for (earlier, later) in zip(frames, frames.dropFirst()) where !later.isKeyFrame {
+        let step = (later.descriptor.pictureID ?? 0) &- (earlier.descriptor.pictureID ?? 0)
+        #expect(step & 0x7fff == 1)
+      }
+    }
+    let freeze = call.viewer.pictures.longestFreeze(from: call.start + .seconds(1), to: call.world.now)
+    #expect(freeze < .seconds(uplinkLoss == 0 ? 2 : 3), "\(freeze.inMilliseconds) ms")
+    try call.run(until: .seconds(60), over: line(1_000))
+    #expect(call.viewer.frames.suffix(60).contains { $0.descriptor.temporalLayer?.index == 2 })
+  }
+
+  @Test(
     "livekit-protocol.md §4 items 6, 7: join, subscribing again and a switch each ask the publisher, whose requests may get lost"
   )
   func requests() throws {

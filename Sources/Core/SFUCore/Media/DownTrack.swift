@@ -61,6 +61,11 @@ final class DownTrack {
   private var sent = SentPackets(capacity: 1)
   private var protected = RetransmissionCache(capacity: 1)
   private var repairSequence: SequenceNumber
+  /// The highest temporal layer that goes through, and the frame for which that was decided.
+  private var highestLayer = UInt8.max
+  private var layerDecidedFor = RTPTimestamp(0)
+  /// Of the packet in hand only the number is sent.
+  private var isEmptied = false
   /// Which of the last packets a probe repeats next.
   private var repeated = 0
   private static let repeatedPackets = 32
@@ -162,7 +167,7 @@ final class DownTrack {
     case .video:
       if isCurrent {
         if !follows { restart() }
-        guard needsKeyFrame else { return true }
+        guard needsKeyFrame else { return keepsLayer(of: packet) }
       } else if let targetSSRC, targetSSRC != packet.header.ssrc {
         return false
       }
@@ -171,6 +176,25 @@ final class DownTrack {
       needsKeyFrame = false
       return true
     }
+  }
+
+  /// False for a packet of a temporal layer that does not fit; it leaves no gap. Down at once, but with a whole frame; up one
+  /// layer at a time, at a frame that allows it.
+  private func keepsLayer(of packet: borrowing MediaPacket) -> Bool {
+    let layer = packet.temporalLayer
+    if packet.header.timestamp != layerDecidedFor, rewriter.isNewest(packet.sequence) {
+      layerDecidedFor = packet.header.timestamp
+      let fits = fitting?.temporal ?? 0
+      if fits < highestLayer {
+        highestLayer = fits
+      } else if fits > highestLayer, layer == highestLayer + 1, packet.isLayerSync {
+        highestLayer = layer
+      }
+    }
+    guard layer > highestLayer else { return true }
+    // One that comes late fills its place with nothing: who waits for it need not ask.
+    isEmptied = !rewriter.leaveOut(packet)
+    return isEmptied
   }
 
   /// A key frame begins, maybe of another layer: its timestamps go on where those before name the same moment, so that lips
@@ -187,6 +211,8 @@ final class DownTrack {
       subscriber.wake(at: now)
     }
     rewriter.start(packet, at: now, aligned: aligned)
+    highestLayer = fitting?.temporal ?? 0
+    layerDecidedFor = packet.header.timestamp
   }
 
   /// Writes this subscriber's copy of the packet, protected. Nil when it does not get one, or not yet. No allocation.
@@ -194,10 +220,11 @@ final class DownTrack {
   func forward(
     _ packet: borrowing MediaPacket, into buffer: inout MutableSpan<UInt8>, at now: Instant
   ) -> Int? {
+    isEmptied = false
     guard isReady, let placement, admit(packet, at: now), let fields = rewriter.fields(of: packet, at: now)
     else { return nil }
     let isRepairedByRTX = placement.answersNACKs && placement.repairPayloadType != nil
-    if isRepairedByRTX {
+    if isRepairedByRTX, !isEmptied {
       sent.note(packet, sentAs: fields)
       if track.kind == .video, subscriber.link.mustWait(byteCount: packet.count, at: now) {
         hold(packet, fields, at: now)
@@ -225,6 +252,7 @@ final class DownTrack {
   ) -> RTPPacketLayout? {
     var header = packet.header
     var parsed = packet.header
+    if isEmptied { parsed.paddingByteCount = packet.count - parsed.headerByteCount }
     header.payloadType = placement.payloadType
     if packet.primaryOffset > 0 {
       if let redundant = placement.redundantPayloadType {
@@ -245,6 +273,7 @@ final class DownTrack {
       var layout = try RTPPacketWriter.rewriteHeader(
         of: packet.span, parsed: parsed, as: header, extensions: values, ids: placement.ids,
         into: &buffer)
+      guard !isEmptied else { return layout }
       if let descriptor = packet.descriptor {
         try descriptor.rewrite(
           in: &buffer, at: layout.headerByteCount, pictureID: fields.pictureID,
@@ -329,6 +358,7 @@ final class DownTrack {
   /// Puts a packet together again that was sent or waits.
   private func restore(_ entry: SentPackets.Entry, into scratch: inout MediaPacket) -> Bool {
     guard let source = track.streams.first(where: { $0.ssrc == entry.source }) else { return false }
+    isEmptied = false
     return source.restore(entry, into: &scratch)
   }
 

@@ -35,6 +35,9 @@ struct MediaPacket: ~Copyable {
   /// 0 is the one that all others need.
   var temporalLayer: UInt8 { descriptor?.temporalLayer?.index ?? vp9.map { min($0.temporalLayer, 3) } ?? 0 }
 
+  /// True for a frame that its receiver may go up to `temporalLayer` with.
+  var isLayerSync: Bool { descriptor?.temporalLayer?.isSync ?? vp9?.isSwitchingPoint ?? false }
+
   /// Counts pictures, and those of the lowest temporal layer, in the way of its codec.
   var pictureID: UInt16? { descriptor?.pictureID ?? vp9?.pictureID ?? frameNumber }
   var tl0PictureIndex: UInt8? { descriptor?.tl0PictureIndex ?? vp9?.tl0PictureIndex }

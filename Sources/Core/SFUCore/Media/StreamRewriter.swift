@@ -5,7 +5,7 @@ import PalbeUnits
 /// timestamps and VP8's counters go on without a jump wherever the source changes or pauses.
 ///
 /// Within one source numbers keep their distances, so that a packet lost on the way to us is missing, and asked for,
-/// behind us too, and a repaired one fits into its gap.
+/// behind us too, and a repaired one fits into its gap. A packet that is left out on purpose leaves no gap.
 struct StreamRewriter {
   /// How a source's numbers become ours.
   private struct Mapping {
@@ -19,6 +19,18 @@ struct StreamRewriter {
     /// The newest packet's number and arrival, to see a source that starts over.
     var highest: ExtendedSequenceNumber
   }
+
+  /// Behind a packet that was left out, all numbers are lower by what was left out so far.
+  private struct Cut: BitwiseCopyable {
+    var last: UInt64
+    var packets: UInt64
+    var pictures: UInt16
+  }
+  /// The last ones, a ring.
+  private var cuts = InlineArray<32, Cut>(repeating: Cut(last: 0, packets: 0, pictures: 0))
+  /// Made since the source began.
+  private var cutCount = 0
+  private var leftOutPicture: UInt16?
 
   /// A jump by more than this is another beginning, not loss or reordering.
   static let largestStep: Int64 = 3_000
@@ -57,6 +69,8 @@ struct StreamRewriter {
   /// - Parameter aligned: what to add to the source's timestamps so that they name the same moments as those of the source
   ///   before; nil where nobody knows.
   mutating func start(_ packet: borrowing MediaPacket, at now: Instant, aligned: UInt32? = nil) {
+    cutCount = 0
+    leftOutPicture = nil
     let header = packet.header
     var offset = mapping?.timestampOffset ?? 0
     if highestOut != nil, mapping?.source != header.ssrc {
@@ -86,8 +100,40 @@ struct StreamRewriter {
     mapping = started
   }
 
+  /// True for a number of the source that lies behind all before.
+  func isNewest(_ sequence: ExtendedSequenceNumber) -> Bool { mapping.map { sequence > $0.highest } ?? true }
+
   /// The highest number given out.
   var lastNumber: SequenceNumber? { highestOut.map { SequenceNumber(UInt16(truncatingIfNeeded: $0)) } }
+
+  /// Leaves out a packet of the mapped source. False for one that is not the newest: its number is a gap already.
+  mutating func leaveOut(_ packet: borrowing MediaPacket) -> Bool {
+    let number = packet.sequence.rawValue
+    guard var mapping, packet.sequence > mapping.highest, var cut = cut(before: number) else { return false }
+    if let picture = packet.pictureID, picture != leftOutPicture {
+      cut.pictures &+= 1
+      leftOutPicture = picture
+    }
+    // Several in a row are one cut.
+    let follows = cutCount > 0 && cut.last + 1 == number
+    cut.packets += 1
+    cut.last = number
+    if !follows { cutCount += 1 }
+    cuts[(cutCount - 1) % 32] = cut
+    mapping.highest = packet.sequence
+    self.mapping = mapping
+    return true
+  }
+
+  /// What was left out before a number; nil where that is forgotten.
+  private func cut(before number: UInt64) -> Cut? {
+    var index = cutCount
+    while index > max(0, cutCount - 32) {
+      index -= 1
+      if cuts[index % 32].last < number { return cuts[index % 32] }
+    }
+    return cutCount > 32 ? nil : Cut(last: 0, packets: 0, pictures: 0)
+  }
 
   /// Numbers from `first` on were given to packets that are not sent after all: the next start takes them.
   mutating func takeBack(from first: SequenceNumber) {
@@ -114,12 +160,13 @@ struct StreamRewriter {
 
   /// The new fields of a packet of the mapped source; nil for one from before the start.
   mutating func fields(of packet: borrowing MediaPacket, at now: Instant) -> Fields? {
-    guard var mapping, packet.sequence >= mapping.first else { return nil }
-    let out = mapping.firstOut + (packet.sequence.rawValue - mapping.first.rawValue)
+    guard var mapping, packet.sequence >= mapping.first, let cut = cut(before: packet.sequence.rawValue)
+    else { return nil }
+    let out = mapping.firstOut + (packet.sequence.rawValue - mapping.first.rawValue) - cut.packets
     let fields = Fields(
       sequenceNumber: SequenceNumber(UInt16(truncatingIfNeeded: out)),
       timestamp: RTPTimestamp(packet.header.timestamp.rawValue &+ mapping.timestampOffset),
-      pictureID: (packet.pictureID ?? 0) &+ mapping.pictureOffset,
+      pictureID: (packet.pictureID ?? 0) &+ mapping.pictureOffset &- cut.pictures,
       tl0PictureIndex: (packet.tl0PictureIndex ?? 0) &+ mapping.layerZeroOffset)
     mapping.highest = max(mapping.highest, packet.sequence)
     self.mapping = mapping
