@@ -51,7 +51,7 @@ async def room_service(url: str, bin_path: pathlib.Path):
 
 async def operate(rooms, anna: rtc.Room, ben: rtc.Room, publisher: peers.Publisher):
     events = []
-    for name in ("track_muted", "room_metadata_changed", "participant_attributes_changed", "track_unsubscribed"):
+    for name in ("track_muted", "room_metadata_changed", "participant_attributes_changed"):
         ben.on(name, lambda *arguments, name=name: events.append(name))
     gone = []
     anna.on("disconnected", gone.append)
@@ -96,9 +96,14 @@ async def operate(rooms, anna: rtc.Room, ben: rtc.Room, publisher: peers.Publish
     assert all((packet.data, packet.topic, packet.participant) == (b"hello", "t", None) for packet in packets), packets
 
     camera = publisher.publications["video"].sid
-    await rooms.update_subscriptions(
-        api.UpdateSubscriptionsRequest(room=ROOM, identity="ben", track_sids=[camera], subscribe=False))
-    await until(lambda: "track_unsubscribed" in events, 5, "the end of ben's subscription")
+    async with peers.Watcher(ben, "anna") as watcher:
+        await until(lambda: len(watcher.numbers) >= 5, 10, "anna's pictures at ben's")
+        await rooms.update_subscriptions(
+            api.UpdateSubscriptionsRequest(room=ROOM, identity="ben", track_sids=[camera], subscribe=False))
+        await asyncio.sleep(0.5)
+        seen = len(watcher.numbers)
+        await asyncio.sleep(1)
+        assert len(watcher.numbers) == seen, "pictures went on after the end of ben's subscription"
 
     await fails(
         rooms.get_participant(api.RoomParticipantIdentity(room=ROOM, identity="nobody")), "not_found", 404)
