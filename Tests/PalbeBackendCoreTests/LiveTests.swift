@@ -243,6 +243,29 @@ struct LiveTests {
     #expect(rig.events() == [])
   }
 
+  @Test("2.2: a device that asks too fast is told how long to wait; others and its later requests are served")
+  func rates() throws {
+    var limits = BackendLimits()
+    limits.requestsPerSecond = 10
+    limits.requestBurst = 30
+    let rig = try Rig(MemoryStore(), limits: limits)
+    let (anna, ben) = (try rig.enrol(), try rig.enrol())
+    let now = rig.now
+    let results = rig.backend.handle((0..<40).map { _ in BackendCall(.devices, from: anna) }, at: now)
+    #expect(results.prefix(30).allSatisfy { if case .success = $0 { true } else { false } })
+    #expect(
+      results.dropFirst(30).allSatisfy { $0 == .failure(.rateLimited(retryAfter: .milliseconds(100))) })
+    #expect(rig.refusal(.devices, ben) == nil)
+    rig.advance(by: .milliseconds(99))
+    #expect(rig.refusal(.devices, anna) == nil)
+    guard case .rateLimited? = rig.refusal(.devices, anna) else {
+      Issue.record("not limited")
+      return
+    }
+    rig.advance(by: .seconds(4_000))
+    #expect(rig.refusal(.devices, anna) == nil)
+  }
+
   // MARK: The store fails
 
   @Test(

@@ -86,6 +86,8 @@ struct ValueTests {
     var random = RandomSource(seed: 5)
     let user = UserID(at: time, using: &random)
     let table: [(BackendFailure, String, Int)] = [
+      (.notSignedIn, "not_signed_in", 401), (.sessionExpired, "session_expired", 401),
+      (.callNotFound, "call_not_found", 404), (.callFull, "call_full", 409), (.callEnded, "call_ended", 410),
       (.deviceNotEnrolled, "device_not_enrolled", 412), (.deviceRevoked, "device_revoked", 403),
       (.chatIsDirect, "chat_is_direct", 422), (.notAMember, "not_a_member", 403),
       (.forbidden, "forbidden", 403), (.userNotFound, "user_not_found", 404),
@@ -94,7 +96,7 @@ struct ValueTests {
       (.commitIncomplete(devices: []), "commit_incomplete", 409),
       (.messageTooLarge(limit: 1), "message_too_large", 413),
       (.attachmentTooLarge(limit: 1), "attachment_too_large", 413), (.groupFull(limit: 1), "group_full", 422),
-      (.blobExpired, "blob_expired", 410), (.rateLimited, "rate_limited", 429),
+      (.blobExpired, "blob_expired", 410), (.rateLimited(retryAfter: .seconds(1)), "rate_limited", 429),
       (.unavailable(.full), "unavailable", 503), (.invalidRequest(.range), "invalid_request", 400),
       (.superseded, "superseded", 409), (.idempotencyMismatch, "idempotency_mismatch", 422),
     ]

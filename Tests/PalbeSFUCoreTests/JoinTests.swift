@@ -27,6 +27,8 @@ struct JoinTests {
     #expect(join.pingInterval == 5)
     #expect(join.pingTimeout == 15)
     #expect(join.serverInfo?.protocol == 17)
+    // Clients read what it can do from this, and make no remote procedure calls below 1.8.0.
+    #expect(join.serverInfo?.version == "1.8.0")
     #expect(!join.subscriberPrimary)
     #expect(join.fastPublish)
     #expect(join.sifTrailer.isEmpty)

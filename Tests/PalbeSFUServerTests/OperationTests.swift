@@ -1,3 +1,5 @@
+import Glibc
+import PalbeEventLoop
 import PalbeLiveKit
 import PalbeProtobuf
 import PalbeSFUCore
@@ -109,6 +111,25 @@ struct OperationTests {
     // The signaling port tells nothing of it.
     #expect(HTTP.ask(server.signalingAddress.port, "/metrics").status == 404)
     withExtendedLifetime(socket) {}
+  }
+
+  @Test("who is refused again and again does not fill the log")
+  func refusals() async throws {
+    var ends: [Int32] = [0, 0]
+    pipe(&ends)
+    defer { for end in ends { close(end) } }
+    let log = ServerLog(level: .info, descriptor: ends[1])
+    let service = SignalingService(
+      access: LiveAccess(keys: [:], createsRooms: true), inboxes: [], rooms: LiveRooms(), log: log)
+    let start = MonotonicClock.now()
+    for _ in 0..<2_000 {
+      service.respond(to: HTTPRequest(path: "/rtc/validate"), with: .forTests { #expect($0.status == 401) })
+    }
+    let seconds = Int((MonotonicClock.now() - start).wholeMilliseconds / 1_000) + 1
+    var buffer = [UInt8](repeating: 0, count: 1 << 20)
+    let count = read(ends[0], &buffer, buffer.count)
+    let lines = buffer[..<max(0, count)].count { $0 == 0x0a }
+    #expect(lines > 0 && lines <= (LogBudget.linesPerSecond + 1) * (seconds + 1))
   }
 
   @Test("histograms are summed up, labels escaped")

@@ -83,6 +83,7 @@ struct ToolTests {
     #expect(!result.errors.contains(token.suffix(20)))
     #expect(!result.errors.contains("secret"))
     #expect(!result.errors.contains("a=fingerprint"))
+    #expect(!result.errors.contains("ice-pwd"))
     #expect(HTTP.ask(ports.signaling, "/").status == 0)
   }
 

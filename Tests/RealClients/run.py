@@ -11,10 +11,11 @@ import browsing
 import calls
 import features
 import hosts
+import messages
 import operating
 import resuming
 
-TESTS = calls.TESTS + features.TESTS + resuming.TESTS + browsing.TESTS + operating.TESTS
+TESTS = calls.TESTS + features.TESTS + resuming.TESTS + messages.TESTS + browsing.TESTS + operating.TESTS
 
 
 def main() -> int:

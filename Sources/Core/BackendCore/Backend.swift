@@ -105,7 +105,11 @@ public struct Backend<Store: BackendStore> {
   {
     switch call.request {
     case .registerUser, .enrolDevice: break
-    default: _ = try authenticate(call.caller)
+    default:
+      let device = try authenticate(call.caller)
+      if let wait = live.rates.spend(device.id, at: now.instant, limits) {
+        throw .rateLimited(retryAfter: wait)
+      }
     }
     guard let key = call.idempotencyKey else { return try dispatch(call.request, call.caller, now) }
     guard (1...64).contains(key.key.count), key.digest.count <= 64 else { throw .invalidRequest(.range) }

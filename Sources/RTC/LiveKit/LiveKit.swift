@@ -8,4 +8,7 @@ public enum LiveKit {
   /// The version a server announces: from 18 on, clients open their data channels out of band under fixed
   /// ids.
   public static let serverProtocol: Int32 = 17
+  /// The release of LiveKit's server whose abilities clients may count on, for `ServerInfo.version`: below 1.8.0 they
+  /// make no remote procedure calls.
+  public static let serverRelease = "1.8.0"
 }

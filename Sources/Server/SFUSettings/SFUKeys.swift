@@ -97,6 +97,16 @@ public enum SFUKeys {
     "limit.tracks_per_participant", "--max-tracks", .integer(1...1_000), default: 32, reloads: true,
     "tracks that one participant may publish")
 
+  public static let datagramRate = Setting(
+    "limit.datagrams_per_participant", "--max-datagrams", .integer(100...1_000_000_000), default: 16_000,
+    "datagrams a second that are taken from one participant; the rest is dropped unread")
+  public static let checkRate = Setting(
+    "limit.checks_per_address", "--max-checks", .integer(10...1_000_000), default: 500,
+    "ICE checks a second that are looked at from one address without a participant")
+  public static let signalRate = Setting(
+    "limit.signals_per_participant", "--max-signals", .integer(10...1_000_000), default: 100,
+    "signal messages a second of one participant; who sends more must leave")
+
   // MARK: Operation
 
   public static let logLevel = Setting(
@@ -142,7 +152,7 @@ public enum SFUKeys {
     workers,
     audioLevels, autoCreate, emptyTimeout, departureTimeout, maxParticipants, remoteUnmute, requireE2EE,
     maxRooms,
-    maxTracks, logLevel, logJSON, prometheusPort, prometheusUsername, prometheusPassword, auditLog,
-    webhookURLs, webhookKey, drainTimeout,
+    maxTracks, datagramRate, checkRate, signalRate, logLevel, logJSON, prometheusPort, prometheusUsername,
+    prometheusPassword, auditLog, webhookURLs, webhookKey, drainTimeout,
   ]
 }

@@ -141,30 +141,6 @@ extension SettingKind where Value == [String] {
       return (1...65_535).contains(port) && HostName.isValid(String(text[..<colon]))
     }
   }
-
-  /// LiveKit's `enabled_codecs`: a list of `{mime: audio/opus}`, or of the names alone.
-  static func codecs(_ known: [String]) -> SettingKind {
-    let expectation = "a list of " + known.joined(separator: ", ")
-    var kind = SettingKind.list("MIME", expectation)
-    kind.read = { node throws(SettingProblem) in
-      var mimes: [String] = []
-      for item in node.items {
-        var text = item
-        if case .mapping = item.content {
-          guard let mime = try item.fields(["mime", "fmtp_line"])["mime"] else {
-            throw SettingProblem("expected 'mime'", at: item.position)
-          }
-          text = mime
-        }
-        guard let mime = text.text?.lowercased(), known.contains(mime) else {
-          throw SettingProblem("expected \(expectation)", at: text.position)
-        }
-        if !mimes.contains(mime) { mimes.append(mime) }
-      }
-      return mimes
-    }
-    return kind
-  }
 }
 
 extension SettingKind where Value == TimeDelta {

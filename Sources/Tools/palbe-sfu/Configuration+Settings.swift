@@ -70,6 +70,9 @@ extension SFUConfiguration {
     requiresE2EE = settings[SFUKeys.requireE2EE]
     maxRooms = settings[SFUKeys.maxRooms]
     maxTracksPerParticipant = settings[SFUKeys.maxTracks]
+    participantRate = settings[SFUKeys.datagramRate]
+    strangerRate = settings[SFUKeys.checkRate]
+    signalRate = settings[SFUKeys.signalRate]
     usesAudioLevels = settings[SFUKeys.audioLevels]
     keyFrameRequestInterval = settings[SFUKeys.pliThrottle]
     let stun = settings[SFUKeys.stunServers].map { "stun:" + $0 }

@@ -1,5 +1,12 @@
-/// Why a request was refused: the errors of requirements 2.2 that are a server's, and three that HTTP needs besides.
+public import PalbeUnits
+
+/// Why a request was refused: the errors of requirements 2.2 that are a server's, and three that HTTP needs besides. Those of
+/// sessions and calls are for who stands on this core.
 public enum BackendFailure: Error, Equatable, Sendable {
+  /// There is no session.
+  case notSignedIn
+  /// The session is over.
+  case sessionExpired
   /// The caller's device is not known here.
   case deviceNotEnrolled
   /// The caller's device was removed by its user.
@@ -13,6 +20,10 @@ public enum BackendFailure: Error, Equatable, Sendable {
   case userNotFound
   case chatNotFound
   case blobNotFound
+  case callNotFound
+  /// A call has as many members as it may have.
+  case callFull
+  case callEnded
   /// A user has no device with a usable key package.
   case noKeyPackage(UserID)
   /// The epoch is not the one that counts.
@@ -23,7 +34,7 @@ public enum BackendFailure: Error, Equatable, Sendable {
   case attachmentTooLarge(limit: Int64)
   case groupFull(limit: Int)
   case blobExpired
-  case rateLimited
+  case rateLimited(retryAfter: TimeDelta)
   /// The store cannot work at the moment; nothing of the request is there.
   case unavailable(StoreFault)
   /// The request contradicts itself or what is there.
@@ -36,6 +47,8 @@ public enum BackendFailure: Error, Equatable, Sendable {
   /// The code on the wire.
   public var code: String {
     switch self {
+    case .notSignedIn: "not_signed_in"
+    case .sessionExpired: "session_expired"
     case .deviceNotEnrolled: "device_not_enrolled"
     case .deviceRevoked: "device_revoked"
     case .chatIsDirect: "chat_is_direct"
@@ -44,6 +57,9 @@ public enum BackendFailure: Error, Equatable, Sendable {
     case .userNotFound: "user_not_found"
     case .chatNotFound: "chat_not_found"
     case .blobNotFound: "blob_not_found"
+    case .callNotFound: "call_not_found"
+    case .callFull: "call_full"
+    case .callEnded: "call_ended"
     case .noKeyPackage: "no_key_package"
     case .staleEpoch: "stale_epoch"
     case .commitIncomplete: "commit_incomplete"
@@ -62,13 +78,14 @@ public enum BackendFailure: Error, Equatable, Sendable {
   /// The HTTP status.
   public var status: Int {
     switch self {
+    case .notSignedIn, .sessionExpired: 401
     case .deviceNotEnrolled: 412
     case .deviceRevoked, .notAMember, .forbidden: 403
     case .chatIsDirect, .groupFull, .idempotencyMismatch: 422
-    case .userNotFound, .chatNotFound, .blobNotFound: 404
-    case .noKeyPackage, .staleEpoch, .commitIncomplete, .superseded: 409
+    case .userNotFound, .chatNotFound, .blobNotFound, .callNotFound: 404
+    case .noKeyPackage, .staleEpoch, .commitIncomplete, .callFull, .superseded: 409
     case .messageTooLarge, .attachmentTooLarge: 413
-    case .blobExpired: 410
+    case .blobExpired, .callEnded: 410
     case .rateLimited: 429
     case .unavailable: 503
     case .invalidRequest: 400

@@ -39,6 +39,7 @@ struct LiveState {
   var typing: [GroupID: [DeviceID: Typing]] = [:]
   var wakes: [DeviceID: [GroupID: Wake]] = [:]
   var timers = DeadlineQueue<Timer>()
+  var rates = RequestRates()
 
   /// In the order of their numbers, so that a run replays.
   func subscribers(of topic: Topic) -> [ConnectionID] {

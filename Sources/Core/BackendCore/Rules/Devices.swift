@@ -91,7 +91,7 @@ extension Backend {
   mutating func publish(
     _ packages: [[UInt8]], lastResort: [UInt8]?, of device: DeviceRow, at now: ServerTime
   ) throws(BackendFailure) -> BackendResponse {
-    let present = try store.keyPackageCount(of: device.id, at: now.wall)
+    let present = try store.keyPackageCount(of: device.id, at: expiryTime(now))
     guard present + packages.count <= limits.keyPackageCount else { throw .invalidRequest(.tooMany) }
     for package in packages {
       let row = try keyPackage(package, isLastResort: false, of: device, at: now)
@@ -118,7 +118,7 @@ extension Backend {
     }
     guard case .keyPackage(let package) = message, case .keyPackage(let lifetime) = package.leafNode.source,
       package.leafNode.signatureKey == device.signatureKey, !package.initKey.isEmpty,
-      package.isLastResort == isLastResort, lifetime.notAfter > UInt64(clamping: now.wall.seconds),
+      package.isLastResort == isLastResort, lifetime.notAfter > UInt64(clamping: expiryTime(now).seconds),
       lifetime.notBefore <= lifetime.notAfter
     else { throw .invalidRequest(.keyPackage) }
     let seconds = Int64(clamping: min(lifetime.notAfter, 1 << 40))
@@ -131,8 +131,8 @@ extension Backend {
     of device: DeviceRow, at now: ServerTime
   ) throws(BackendFailure) -> KeyPackageCount {
     KeyPackageCount(
-      count: try store.keyPackageCount(of: device.id, at: now.wall),
-      hasLastResort: try store.hasLastResort(device.id, at: now.wall))
+      count: try store.keyPackageCount(of: device.id, at: expiryTime(now)),
+      hasLastResort: try store.hasLastResort(device.id, at: expiryTime(now)))
   }
 
   mutating func claimKeyPackages(
@@ -142,7 +142,7 @@ extension Backend {
     var claimed: [ClaimedKeyPackage] = []
     var missing: [DeviceID] = []
     for other in try store.devices(of: user) where other.revokedAt == nil && other.id != device.id {
-      if let package = try store.takeKeyPackage(of: other.id, at: now.wall) {
+      if let package = try store.takeKeyPackage(of: other.id, at: expiryTime(now)) {
         claimed.append(package)
       } else {
         missing.append(other.id)

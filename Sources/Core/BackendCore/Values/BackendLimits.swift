@@ -42,6 +42,10 @@ public struct BackendLimits: Sendable, Hashable {
   public var sweepInterval = TimeDelta.seconds(3_600)
   /// Rows of one kind that one sweep removes.
   public var sweepCount = 1_000
+  /// Requests of one device in the long run.
+  public var requestsPerSecond = 200
+  /// Requests of one device at once.
+  public var requestBurst = 2_000
   /// Connections' subscriptions to conversations.
   public var subscriptionsPerConnection = 2_000
 

@@ -75,7 +75,7 @@ extension SignalPlane {
   var serverInfo: LiveKit.ServerInfo {
     .with {
       $0.edition = .standard
-      $0.version = context.configuration.serverVersion
+      $0.version = LiveKit.serverRelease
       $0.protocol = LiveKit.serverProtocol
     }
   }

@@ -32,6 +32,8 @@ final class SignalingService: WebServerHandler {
   private let inboxes: [WorkerInbox]
   private let rooms: LiveRooms
   private let log: ServerLog
+  /// Strangers are refused without end: they must not fill the log.
+  private let budget = Mutex(LogBudget())
   private let phase = Atomic<UInt8>(Phase.running.rawValue)
 
   init(access: LiveAccess, inboxes: [WorkerInbox], rooms: LiveRooms, log: ServerLog) {
@@ -114,6 +116,11 @@ final class SignalingService: WebServerHandler {
   }
 
   private func refuse(_ refusal: JoinRefusal, _ request: HTTPRequest) -> HTTPResponse {
+    switch budget.withLock({ $0.take(at: MonotonicClock.now()) }) {
+    case .suppress: return answer(refusal.reason, status: refusal.status)
+    case .write: break
+    case .writeAfter(let count): log.write(.warning, "log lines suppressed", [("count", "\(count)")])
+    }
     log.write(
       .info, "join refused",
       [

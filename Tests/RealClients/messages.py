@@ -1,0 +1,109 @@
+"""Data between livekit clients, and between one and Chromium."""
+import asyncio
+import pathlib
+
+import browser
+import hosts
+import peers
+from checks import PASSPHRASE, until
+from features import both_ways, collect
+
+
+def texts(events: list[tuple]) -> list[str]:
+    return [packet.data.decode() for _, packet in events]
+
+
+@both_ways
+async def data_packets(enter):
+    """Reliable data in order to everybody but its sender, lossy data, topics, named receivers, and who may not send."""
+    async with enter("anna") as anna, enter("ben") as ben, enter("cleo", canPublishData=False) as cleo:
+        seen = {name: collect(room, "data_received") for name, room in (("anna", anna), ("ben", ben), ("cleo", cleo))}
+        for number in range(100):
+            await anna.local_participant.publish_data(f"{number}", topic="count")
+        for name in ("ben", "cleo"):
+            await until(lambda: len(seen[name]) >= 100, 5, f"{name}'s data")
+            assert texts(seen[name]) == [str(number) for number in range(100)]
+            packet = seen[name][0][1]
+            assert packet.participant.identity == "anna" and packet.topic == "count"
+        assert not seen["anna"], "anna heard herself"
+        await anna.local_participant.publish_data("lossy", reliable=False)
+        await until(lambda: texts(seen["ben"])[-1] == "lossy", 5, "lossy data")
+        before = len(seen["cleo"])
+        await until(lambda: texts(seen["cleo"])[-1] == "lossy", 5, "lossy data")
+        await anna.local_participant.publish_data("for ben", destination_identities=["ben"])
+        await anna.local_participant.publish_data("x" * 40_000)
+        await until(lambda: len(texts(seen["cleo"])[-1]) == 40_000, 5, "a large packet")
+        assert "for ben" in texts(seen["ben"]) and "for ben" not in texts(seen["cleo"])
+        assert len(seen["cleo"]) >= before
+        try:
+            await asyncio.wait_for(cleo.local_participant.publish_data("refused"), 3)
+        except Exception:
+            pass
+        await asyncio.sleep(0.3)
+        assert "refused" not in texts(seen["ben"]) + texts(seen["anna"])
+
+
+@both_ways
+async def calls_and_streams(enter):
+    """RPC and text streams, in the clear and encrypted end to end."""
+    for options in ({}, {"encryption": peers.encryption(PASSPHRASE)}):
+        async with enter("anna", options=options) as anna, enter("ben", options=options) as ben:
+
+            @ben.local_participant.register_rpc_method("double")
+            async def double(call):
+                return call.payload * 2
+
+            heard = asyncio.Queue()
+
+            def received(reader, identity):
+                asyncio.create_task(read(reader, identity))
+
+            async def read(reader, identity):
+                heard.put_nowait((identity, await reader.read_all()))
+
+            ben.register_text_stream_handler("story", received)
+            answer = await anna.local_participant.perform_rpc(
+                destination_identity="ben", method="double", payload="ab", response_timeout=5)
+            assert answer == "abab"
+            await anna.local_participant.send_text("once upon a time " * 2_000, topic="story")
+            assert await asyncio.wait_for(heard.get(), 5) == ("anna", "once upon a time " * 2_000)
+
+
+async def data_over_a_cut(url: str, bin_path: pathlib.Path):
+    """Reliable data that is sent while signaling is cut arrives, once and in order, with one connection and with two."""
+    for single in (True, False):
+        room = f"data{single}"
+        async with (
+            hosts.Proxy(url) as proxy,
+            peers.joined(proxy.url, hosts.signed_token(room, "anna"), single=single) as anna,
+            peers.joined(proxy.url, hosts.signed_token(room, "ben"), single=single) as ben,
+        ):
+            seen = collect(ben, "data_received")
+            back = collect(ben, "reconnected"), collect(anna, "reconnected")
+            for number in range(60):
+                if number == 20:
+                    proxy.cut()
+                    asyncio.get_running_loop().call_later(1, proxy.healed.set)
+                # While a client resumes, what it is asked to send waits.
+                await asyncio.wait_for(anna.local_participant.publish_data(f"{number}"), 10)
+                await asyncio.sleep(0.02)
+            await until(lambda: all(back), 15, "the resumptions")
+            await anna.local_participant.publish_data("last")
+            await until(lambda: seen and texts(seen)[-1] == "last", 5, "what was sent last")
+            assert texts(seen) == [*(str(number) for number in range(60)), "last"], texts(seen)
+
+
+async def data_with_chromium(url: str, bin_path: pathlib.Path):
+    """Chromium and livekit send each other data."""
+    async with browser.chromium() as page, peers.joined(url, hosts.signed_token("data", "anna")) as anna:
+        seen = collect(anna, "data_received")
+        await page.call("join", url, hosts.signed_token("data", "chromium"))
+        await page.call("sendData", "from the browser")
+        await until(lambda: seen, 5, "Chromium's data")
+        assert texts(seen) == ["from the browser"] and seen[0][1].participant.identity == "chromium"
+        await anna.local_participant.publish_data("from Python")
+        state = await page.until("state", "anna", accept=lambda state: state["data"], seconds=5)
+        assert state["data"] == ["from Python"], state["data"]
+
+
+TESTS = [data_packets, calls_and_streams, data_over_a_cut, data_with_chromium]
