@@ -86,7 +86,7 @@ public final class SFUServer: Sendable {
   public let mediaAddresses: [SocketAddress]
   /// Where the workers take ICE-TCP, in their order; empty when that is off.
   public let streamAddresses: [SocketAddress]
-  private let inboxes: [WorkerInbox]
+  let inboxes: [WorkerInbox]
   private let dataPorts: [SCTPPort]
   private let threads: [WorkerThread]
   /// Where metrics are told; nil when they are not.
