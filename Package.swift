@@ -172,6 +172,15 @@ let targets: [Target] = [
     path: "Tests/Support/BackendKit", swiftSettings: strict),
 
   .target(name: "CPalbeProcess", path: "Tests/Support/Process"),
+  .target(
+    name: "PalbeSFUChurn",
+    dependencies: (base + [
+      "PalbeDTLS", "PalbeRTP", "PalbeCallCore", "PalbeFrameEncryption", "PalbeEventLoop", "PalbeWebServer",
+      "PalbeSFUCore", "PalbeSFUServer", "CPalbeLinux", "CPalbeProcess",
+    ]).map { .target(name: $0) },
+    path: "Tests/Support/SFUChurn", swiftSettings: strict),
+  tool(
+    "sfu-churn", "PalbeSFUChurn", path: "Tests/Support/sfu-churn", extra: ["PalbeUnits", "PalbeCommandLine"]),
 
   tests("PalbeUnits", ["PalbeTestKit"]),
   tests("PalbeWire", ["PalbeUnits", "PalbeTestKit"]),

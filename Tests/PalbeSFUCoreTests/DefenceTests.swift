@@ -35,33 +35,6 @@ struct DefenceTests {
     #expect(!tooMuch && all)
   }
 
-  @Test("Strangers are limited by address, whatever their port; others are not, and the table does not grow")
-  func strangers() {
-    var random = RandomSource(seed: 8)
-    var table = StrangerTable(WorkAllowance(rate: 10, burst: 20), groupBits: 4, using: &random)
-    let now = Instant(nanoseconds: 1_000)
-    func admits(_ address: SocketAddress, at time: Instant) -> Bool { table.admits(address, at: time) }
-    let admitted = (0..<100).count { port in
-      admits(SocketAddress(ipv4: 203, 0, 113, 9, port: UInt16(port)), at: now)
-    }
-    #expect(admitted == 20)
-    #expect(admits(SocketAddress(ipv4: 203, 0, 113, 10, port: 1), at: now))
-    // One IPv6 network of 64 bits is one sender.
-    let wide = (0..<100).count { host in
-      admits(SocketAddress(ipv6High: 0x2001_0db8 << 32, low: UInt64(host), port: 9), at: now)
-    }
-    #expect(wide == 20)
-    #expect(admits(SocketAddress(ipv6High: 0x2001_0db8 << 32 | 1, low: 0, port: 9), at: now))
-    // 5,000 forged sources share 64 places; a busy one among them stays limited.
-    var passed = 0
-    for source in 0..<5_000 {
-      _ = admits(SocketAddress(ipv4: 10, 9, UInt8(source >> 8), UInt8(source & 255), port: 1), at: now)
-      if admits(SocketAddress(ipv4: 203, 0, 113, 9, port: 1), at: now) { passed += 1 }
-    }
-    #expect(passed < 1_000)
-    #expect(admits(SocketAddress(ipv4: 203, 0, 113, 9, port: 1), at: now + .seconds(10)))
-  }
-
   // MARK: Amplification
 
   /// A check for the participant, as an attacker who knows its credentials would send it, with a forged source.

@@ -203,12 +203,11 @@ final class World {
     while !condition() {
       let deadlines =
         [network.nextArrival, worker.nextDeadline, data?.nextDeadline] + clients.map(\.nextDeadline)
-      let next = max(now, deadlines.compactMap { $0 }.min() ?? end)
-      guard next <= end else {
+      guard let next = deadlines.compactMap({ $0 }).min(), next <= end else {
         now = end
         return condition()
       }
-      now = next
+      now = max(now, next)
       data?.advance(to: now)
       step()
       deliverReports()

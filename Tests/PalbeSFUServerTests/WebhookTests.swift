@@ -79,7 +79,8 @@ struct WebhookTests {
     to port: UInt16, _ change: (inout WebhookSender.Settings) -> Void = { _ in }
   ) throws -> WebhookSender {
     let url = try #require(WebhookURL("http://127.0.0.1:\(port)/hook?a=b"))
-    var settings = WebhookSender.Settings(urls: [url], keyName: Tokens.key, secret: Tokens.secret)
+    var settings = WebhookSender.Settings(
+      urls: [url], signer: WebhookSigner(keyName: Tokens.key, secret: Tokens.secret))
     settings.firstWait = .milliseconds(1)
     change(&settings)
     return try WebhookSender(settings, log: ServerLog(level: .warning))
@@ -131,6 +132,21 @@ struct WebhookTests {
         == ["room_started", "room_started", "room_started", "participant_joined", "room_finished"])
     #expect(Set(hooks.prefix(3).map(\.headers.body)).count == 1)
     #expect(hooks[0].event.createdAt == 1_700_000_000)
+    sender.stop()
+  }
+
+  @Test("A key that a reload brings signs what is sent from then on, retries too")
+  func newKey() async throws {
+    let handler = Receiver(statuses: [500])
+    let receiver = try receiver(handler)
+    let sender = try sender(to: receiver.port) { $0.firstWait = .seconds(1) }
+    sender.post(notice(.roomStarted, "hall"))
+    _ = await handler.hooks(1)
+    sender.sign(with: WebhookSigner(keyName: "new", secret: "other"))
+    let token = try #require(await handler.hooks(2)[1].headers.header("authorization"))
+    #expect(throws: Never.self) {
+      try AccessToken(verifying: token, keys: ["new": "other"], now: Tokens.now)
+    }
     sender.stop()
   }
 

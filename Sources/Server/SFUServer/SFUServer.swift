@@ -86,7 +86,7 @@ public final class SFUServer: Sendable {
   public let mediaAddresses: [SocketAddress]
   /// Where the workers take ICE-TCP, in their order; empty when that is off.
   public let streamAddresses: [SocketAddress]
-  private let inboxes: [WorkerInbox]
+  let inboxes: [WorkerInbox]
   private let dataPorts: [SCTPPort]
   private let threads: [WorkerThread]
   /// Where metrics are told; nil when they are not.
@@ -183,6 +183,7 @@ public final class SFUServer: Sendable {
   public func reload(_ configuration: Configuration) {
     log.setLevel(configuration.log.level)
     access.change(keys: configuration.keys, createsRooms: configuration.worker.createsRooms)
+    if let signer = WebhookSigner(configuration) { webhooks?.sign(with: signer) }
     var worker = configuration.worker
     worker.serverVersion = Release.version
     for inbox in inboxes { inbox.post(.reconfigure(worker, TokenMinter(keys: configuration.keys))) }

@@ -2,8 +2,10 @@
 
 #include <malloc.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <sys/time.h>
 #include <time.h>
+#include <unistd.h>
 
 static _Atomic int64_t shown = -1;
 
@@ -25,4 +27,20 @@ int gettimeofday(struct timeval *restrict time, void *restrict zone) {
   return 0;
 }
 
-int64_t palbe_live_bytes(void) { return (int64_t)mallinfo2().uordblks; }
+int64_t palbe_live_bytes(void) {
+  struct mallinfo2 info = mallinfo2();
+  return (int64_t)(info.uordblks + info.hblkhd);
+}
+
+void palbe_use_one_arena(void) { mallopt(M_ARENA_MAX, 1); }
+
+void palbe_release_free_memory(void) { malloc_trim(0); }
+
+int64_t palbe_resident_bytes(void) {
+  long pages = 0, resident = 0;
+  FILE *file = fopen("/proc/self/statm", "r");
+  if (file == NULL) return 0;
+  if (fscanf(file, "%ld %ld", &pages, &resident) != 2) resident = 0;
+  fclose(file);
+  return (int64_t)resident * sysconf(_SC_PAGESIZE);
+}

@@ -127,6 +127,13 @@ final class LinkControl {
     queue.removeAll()
   }
 
+  /// There is nowhere to send to: consent is gone, or a TCP connection has ended. A probe would ask for ever.
+  func discard(at now: Instant) {
+    queue.removeAll()
+    if isProbing { endProbe(at: now) }
+    nextSendAt = .distantFuture
+  }
+
   /// Writes the next packet that waited, else what a probe wants. Nil: nothing may leave before `nextSendAt`.
   @_lifetime(buffer: copy buffer)
   func poll(

@@ -161,16 +161,13 @@ public struct SFUConfiguration: Sendable {
     didSet { participantAllowance = Self.allowance(participantRate) }
   }
   /// Checks a second that are looked at from one address without a participant, with bursts of four times as many.
-  public var strangerRate = 500 {
-    didSet { strangerAllowance = WorkAllowance(rate: strangerRate, burst: 4 * strangerRate) }
-  }
+  public var strangerRate = 500
   /// Signal messages a second of one participant, with bursts of ten times as many; an offer or answer counts as 20. Who
   /// sends more must leave.
   public var signalRate = 100 {
     didSet { signalAllowance = WorkAllowance(rate: signalRate, burst: 10 * signalRate) }
   }
   private(set) var participantAllowance = allowance(16_000)
-  private(set) var strangerAllowance = WorkAllowance(rate: 500, burst: 2_000)
   private(set) var signalAllowance = WorkAllowance(rate: 100, burst: 1_000)
 
   private static func allowance(_ rate: Int) -> WorkAllowance { WorkAllowance(rate: rate, burst: rate / 8) }

@@ -35,7 +35,8 @@ import PalbeWire
   private var media = MediaBatch()
   /// For repairs.
   private var repaired = MediaPacket()
-  private var strangers: StrangerTable
+  /// Checks from addresses that nobody has proven to be a participant's.
+  private var strangers: AddressRateLimiter
 
   /// A worker without rooms.
   ///
@@ -51,7 +52,9 @@ import PalbeWire
       configuration: configuration, identity: identity,
       clock: WallClock(origin: now, unixNanoseconds: unixNanoseconds), random: random)
     signals = SignalPlane(context: context, directory: directory)
-    strangers = StrangerTable(configuration.strangerAllowance, using: &context.random)
+    strangers = AddressRateLimiter(
+      perSecond: configuration.strangerRate, burst: 4 * configuration.strangerRate,
+      seed: context.random.next())
   }
 
   /// Takes what the shell has to tell.
@@ -190,7 +193,7 @@ import PalbeWire
     let transport = endpoint.transport
     let isKnown = directory.endpoint(at: remote)?.transport === transport
     guard
-      isKnown ? context.admits(.stun, over: transport, at: now) : strangers.admits(remote, at: now)
+      isKnown ? context.admits(.stun, over: transport, at: now) : strangers.take(from: remote, at: now)
     else { return }
     let response: [UInt8]
     switch transport.handleCheck(datagram, from: remote, at: now) {

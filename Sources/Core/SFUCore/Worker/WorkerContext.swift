@@ -99,10 +99,14 @@ final class WorkerContext {
     guard now >= nextPaceAt else { return nil }
     while paceCursor < pacedLinks.count {
       let link = pacedLinks[paceCursor]
-      if link.nextSendAt <= now, let count = link.poll(using: &scratch, into: &buffer, at: now),
-        let destination = link.participant.downTransport.remote
-      {
-        return Transmit(destination: destination, count: count)
+      if link.nextSendAt <= now {
+        if let destination = link.participant.downTransport.remote {
+          if let count = link.poll(using: &scratch, into: &buffer, at: now) {
+            return Transmit(destination: destination, count: count)
+          }
+        } else {
+          link.discard(at: now)
+        }
       }
       if link.isIdle {
         link.isListed = false

@@ -58,8 +58,8 @@ struct TokenMinter: Sendable {
 }
 
 /// The compact form of RFC 7515, signed with HS256.
-enum JSONWebToken {
-  static func signed(_ claims: [UInt8], secret: String) -> String {
+package enum JSONWebToken {
+  package static func signed(_ claims: [UInt8], secret: String) -> String {
     let header = [UInt8](#"{"alg":"HS256","typ":"JWT"}"#.utf8)
     let parts = [header, claims].map { Base64.encode($0, alphabet: .url, padded: false) }
     let signed = parts.joined(separator: ".")

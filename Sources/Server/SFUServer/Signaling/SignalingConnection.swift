@@ -16,9 +16,9 @@ import Synchronization
 /// Messages are protobuf in binary frames. From a client's first text frame on it gets JSON in text frames: the worker
 /// never sees the difference.
 final class SignalingConnection: WebSocketHandler {
-  /// Bytes of this client that may wait in the inbox, each message counted with its overhead.
+  /// Bytes of this client that may wait in the inbox, each message counted with its overhead: at most 256 messages.
   static let waitingByteLimit = 1 << 20
-  static let messageOverhead = 1_024
+  static let messageOverhead = 4_096
 
   let id: ConnectionID
   private let socket: WebSocket

@@ -107,10 +107,11 @@ struct WebhookLoop: ~Copyable {
 
   private func start(_ delivery: WebhookQueue.Delivery, number: UInt64) -> UnsafeMutableRawPointer? {
     let webhook = LiveKit.Webhook(body: delivery.body)
-    let claims = webhook.claims(issuer: settings.keyName, at: WallClock.unixSeconds)
+    let signer = inbox.currentSigner
+    let claims = webhook.claims(issuer: signer.keyName, at: WallClock.unixSeconds)
     let headers = [
       "Content-Type: " + LiveKit.Webhook.contentType, "User-Agent: " + LiveKit.Webhook.userAgent,
-      "Authorization: " + JSONWebToken.signed(Array(claims.utf8), secret: settings.secret),
+      "Authorization: " + JSONWebToken.signed(Array(claims.utf8), secret: signer.secret),
       // An event is short: no question before it.
       "Expect:",
     ]

@@ -13,9 +13,7 @@ import PalbeUnits
 final class WebhookSender: Sendable {
   struct Settings: Sendable {
     var urls: [WebhookURL]
-    /// The API key that signs, and its secret.
-    var keyName: String
-    var secret: String
+    var signer: WebhookSigner
     /// A PEM file of certificate authorities to trust instead of the system's.
     var authorities: String?
     /// Events that wait, each counted once for every URL.
@@ -32,7 +30,7 @@ final class WebhookSender: Sendable {
   private let thread: WorkerThread
 
   init(_ settings: Settings, log: ServerLog) throws(SystemError) {
-    guard let inbox = WebhookInbox(capacity: settings.capacity) else {
+    guard let inbox = WebhookInbox(capacity: settings.capacity, signer: settings.signer) else {
       throw SystemError(.pthreadCreate, code: ENOMEM)
     }
     self.inbox = inbox
@@ -44,6 +42,9 @@ final class WebhookSender: Sendable {
 
   /// For any thread; never waits.
   func post(_ notice: RoomNotice) { inbox.post(notice) }
+
+  /// Attempts from now on are signed with this.
+  func sign(with signer: WebhookSigner) { inbox.sign(with: signer) }
 
   /// Gives what waits a last moment, then ends the thread.
   func stop() {

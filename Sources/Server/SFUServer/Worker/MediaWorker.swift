@@ -33,6 +33,8 @@ struct WorkerSeed: ~Copyable, Sendable {
 struct MediaWorker: ~Copyable {
   /// Datagrams received in one turn before messages and timers get theirs.
   private static let receiveRounds = 4
+  /// Signal messages are handled for this long before media gets its turn.
+  private static let longestDeafness = TimeDelta.milliseconds(2)
   /// A worker without work turns this often, for the health check.
   private static let heartbeat = TimeDelta.seconds(1)
 
@@ -120,7 +122,7 @@ struct MediaWorker: ~Copyable {
     }
     var now = MonotonicClock.now()
     inbox.markTurn(at: now)
-    if hasMessages { handleMessages(at: now) }
+    if hasMessages { try handleMessages(at: now) }
     if hasReports { handleReports(at: now) }
     if hasDatagrams { try receive() }
     if hasStreams { receiveStreams() }
@@ -149,9 +151,18 @@ struct MediaWorker: ~Copyable {
 
   // MARK: Messages
 
-  private mutating func handleMessages(at now: Instant) {
+  /// Media is not held up by signaling: between two messages the socket is read when that is due.
+  private mutating func handleMessages(at start: Instant) throws(SystemError) {
     inbox.take(signals: &signals, controls: &controls)
+    var now = start
+    var readAt = start
     for index in signals.indices {
+      now = index == 0 ? start : MonotonicClock.now()
+      if now - readAt >= Self.longestDeafness {
+        try receive()
+        flush(at: now)
+        readAt = now
+      }
       switch signals[index] {
       case .join(let connection, let details):
         connections[connection.id] = connection

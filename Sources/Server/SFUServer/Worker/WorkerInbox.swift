@@ -29,7 +29,8 @@ final class WorkerInbox: Sendable {
     case stop
   }
 
-  static let signalCapacity = 1_024
+  /// Many times what one client may have waiting, so that none uses up the room of the others.
+  static let signalCapacity = 16_384
 
   private let signals: Mailbox<Signal>
   private let controls: Mailbox<Control>
