@@ -57,6 +57,25 @@ struct RobustnessTests {
     try stillWorks(world, alice, bob)
   }
 
+  @Test("Who leaves while packets wait for its link takes them along", arguments: [0, 3, 20, 400])
+  func leavesWhilePaced(wait: Int) throws {
+    let world = try World()
+    let (alice, bob) = try call(world)
+    let carol = try world.client("carol")
+    world.join(carol)
+    #expect(world.connect(carol))
+    for _ in 0..<30 {
+      world.send(try alice.videoFrame(1, isKeyFrame: true, packets: 60, size: 1_100), from: alice)
+      world.run(for: .milliseconds(33))
+    }
+    world.send(try alice.videoFrame(1, isKeyFrame: true, packets: 60, size: 1_100), from: alice)
+    world.run(for: .milliseconds(12 + wait))
+    world.signal(.leave(LiveKit.LeaveRequest()), from: bob)
+    world.clients.removeAll { $0 === bob }
+    world.run(for: .seconds(3))
+    #expect(carol.packets(payloadType: 96).count > 60)
+  }
+
   @Test("Garbage datagrams, from strangers and from a participant's own address, change nothing")
   func datagrams() throws {
     let world = try World()

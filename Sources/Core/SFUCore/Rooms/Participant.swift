@@ -148,6 +148,7 @@ final class Participant {
   /// Nothing is sent to it any more.
   func close(at now: Instant) {
     isClosed = true
+    context.forget(link)
     link.close()
     for transport in transports {
       transport.close(at: now)

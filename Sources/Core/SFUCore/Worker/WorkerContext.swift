@@ -83,12 +83,21 @@ final class WorkerContext {
 
   /// Has the link asked for packets from its `nextSendAt` on.
   func pace(_ link: LinkControl) {
+    guard !link.participant.isClosed else { return }
     if !link.isListed {
       link.isListed = true
       pacedLinks.append(link)
     }
     nextPaceAt = min(nextPaceAt, link.nextSendAt)
     wake(at: nextPaceAt)
+  }
+
+  /// The link's participant leaves: nothing more goes over it.
+  func forget(_ link: LinkControl) {
+    guard link.isListed else { return }
+    link.isListed = false
+    pacedLinks.removeAll { $0 === link }
+    paceCursor = 0
   }
 
   /// The next packet of a link whose time has come.
