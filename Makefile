@@ -17,6 +17,7 @@ bench: setup
 	@swift build -c release --product palbe-bench
 	@.build/release/palbe-bench frames $(ARGS)
 	@.build/release/palbe-bench mls $(MLS_ARGS)
+	@.build/release/palbe-bench sfu $(SFU_ARGS)
 
 lint:
 	@swift format lint --strict --recursive --parallel Package.swift Sources Tests bench

@@ -147,8 +147,9 @@ let targets: [Target] = [
   tool(
     "palbe-bench", "PalbeFrameEncryption", path: "bench/palbe-bench",
     extra: base + [
-      "PalbeCommandLine", "PalbeCrypto", "PalbeMLS", "PalbeMLSMessages", "CPalbeOpenSSL",
-      "CPalbeMallocCounter",
+      "PalbeCommandLine", "PalbeCrypto", "PalbeMLS", "PalbeMLSMessages", "PalbeRTP", "PalbeSRTP", "PalbeDTLS",
+      "PalbeLiveKit", "PalbeProtobuf", "PalbeSFUCore", "PalbeSFUServer", "PalbeCallCore", "PalbeEventLoop",
+      "PalbeWebServer", "CPalbeOpenSSL", "CPalbeLinux", "CPalbeMallocCounter",
     ]),
 
   // Test support

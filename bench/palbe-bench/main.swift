@@ -33,6 +33,18 @@ let program = Program(
         "palbe-bench mls", "palbe-bench mls --json > mls.json",
         "palbe-bench mls --members 2,1000 --slices 10",
       ]),
+    Command(
+      name: "sfu",
+      summary: "the SFU's worker on one processor beside a bare relay: real sockets, DTLS and SRTP",
+      options: [
+        .flag(
+          json,
+          "an array of objects {scenario, subscribers, send, pps_per_core, limit_pps_per_core, ratio, "
+            + "latency_ms_p50, latency_ms_p99, mallocs_per_packet, bytes_per_subscriber} instead of a table"),
+        .value("--slices", "N", "slices of 0.5 s of each side, 1 to 100", default: "5"),
+        .value("--only", "TEXT", "scenarios whose name has it, such as 'video 1:50'"),
+      ],
+      examples: ["palbe-bench sfu", "palbe-bench sfu --json > sfu.json", "palbe-bench sfu --only rooms"]),
   ])
 
 /// Writes to standard error.
@@ -67,7 +79,17 @@ do throws(ArgumentError) {
     func progress(_ text: String) {
       if showsProgress { complain("\r\(text)\u{1b}[K") }
     }
-    if command == "frames" {
+    if command == "sfu" {
+      do {
+        let rows = try SFUBench.run(
+          slices: min(100, slices), only: arguments.string("--only"), progress: progress)
+        progress("")
+        print(arguments.has(json) ? SFUReport.json(rows) : SFUReport.text(rows))
+      } catch {
+        complain("palbe-bench: \(error)\n")
+        exit(1)
+      }
+    } else if command == "frames" {
       let rows = FramesBench.run(slices: slices, progress: progress)
       progress("")
       print(arguments.has(json) ? FramesReport.json(rows) : FramesReport.text(rows))

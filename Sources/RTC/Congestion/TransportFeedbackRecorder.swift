@@ -21,8 +21,9 @@ public struct TransportFeedbackRecorder: Sendable {
   /// Time between two reports.
   public let interval: TimeDelta
   var unwrapper = SequenceUnwrapper()
-  /// When a number arrived; `.min` where it did not. Valid for numbers of `floor` up to `highest`.
-  var arrivals: [Int64]
+  /// When a number arrived; `.min` where it did not. Valid for numbers of `floor` up to `highest`. Empty until the first
+  /// one: who only listens needs none.
+  var arrivals: [Int64] = []
   /// The lowest number the ring still knows.
   var floor: UInt64 = 0
   var highest: UInt64?
@@ -34,7 +35,6 @@ public struct TransportFeedbackRecorder: Sendable {
   /// - Parameter interval: time between two reports.
   public init(interval: TimeDelta = .milliseconds(100)) {
     self.interval = interval
-    arrivals = [Int64](repeating: .min, count: Int(Self.capacity))
   }
 
   /// Takes note of a packet. Of a duplicate the first arrival counts.
@@ -44,6 +44,7 @@ public struct TransportFeedbackRecorder: Sendable {
       floor = number
       next = number
       self.highest = number
+      arrivals = [Int64](repeating: .min, count: Int(Self.capacity))
       arrivals[slot(number)] = now.nanoseconds
       deadline = now + interval
       return

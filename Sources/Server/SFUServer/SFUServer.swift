@@ -58,6 +58,8 @@ public final class SFUServer: Sendable {
     public var auditLogPath: String?
     /// How rooms and participants are treated; each worker's candidates are its own.
     public var worker = SFUConfiguration(candidates: [])
+    /// A subscriber's neighbouring packets go to the kernel as one message (UDP_SEGMENT).
+    public var usesSegmentation = true
     /// Where and to whom metrics are told; nil tells nobody.
     public var metrics: MetricsConfiguration?
     /// Where events are told.

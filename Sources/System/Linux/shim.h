@@ -41,6 +41,7 @@ struct palbe_mmsghdr {
 int palbe_recvmmsg(int descriptor, struct palbe_mmsghdr *messages, unsigned int count, int flags,
                    struct timespec *timeout) __asm__("recvmmsg");
 int palbe_sendmmsg(int descriptor, struct palbe_mmsghdr *messages, unsigned int count, int flags) __asm__("sendmmsg");
+int palbe_set_affinity(int thread, size_t size, const unsigned long *mask) __asm__("sched_setaffinity");
 int palbe_thread_set_name(pthread_t thread, const char *name) __asm__("pthread_setname_np");
 
 // A socket address as numbers: the first and last eight bytes of the address as big-endian numbers (an IPv4 address in
@@ -169,4 +170,40 @@ static inline long palbe_raise_open_files(unsigned long wanted) {
 
 static inline int palbe_getpeername(int descriptor, struct sockaddr_storage *address, socklen_t *length) {
   return getpeername(descriptor, (struct sockaddr *)address, length);
+}
+
+// Keeps a thread of this process on one processor, below 64; the calling one for 0.
+static inline int palbe_pin_thread(int thread, int processor) {
+  unsigned long mask = 1ul << processor;
+  return palbe_set_affinity(thread, sizeof mask, &mask);
+}
+
+// The clock of the time that a thread of this process spent on a processor (clock_gettime(2)).
+static inline clockid_t palbe_thread_clock(int thread) { return (clockid_t)(~(unsigned)thread << 3 | 6); }
+
+// Makes the kernel note when each datagram arrived, on CLOCK_REALTIME.
+static inline int palbe_stamp_arrivals(int descriptor) {
+  int on = 1;
+  return setsockopt(descriptor, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on);
+}
+
+// Receives one datagram and when it arrived, in nanoseconds; -1 when none waits.
+static inline ssize_t palbe_receive_stamped(int descriptor, void *bytes, size_t size, int64_t *arrival) {
+  char control[128];
+  struct iovec vector = {bytes, size};
+  struct msghdr message = {0};
+  message.msg_iov = &vector;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  ssize_t count = recvmsg(descriptor, &message, MSG_DONTWAIT);
+  if (count < 0) return -1;
+  *arrival = 0;
+  for (struct cmsghdr *header = CMSG_FIRSTHDR(&message); header; header = CMSG_NXTHDR(&message, header)) {
+    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SO_TIMESTAMPNS) continue;
+    struct timespec time;
+    memcpy(&time, CMSG_DATA(header), sizeof time);
+    *arrival = (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+  }
+  return count;
 }

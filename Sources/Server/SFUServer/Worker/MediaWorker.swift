@@ -21,6 +21,7 @@ struct WorkerSeed: ~Copyable, Sendable {
   var minter: TokenMinter?
   /// Is told what webhooks tell.
   var notify: @Sendable (RoomNotice) -> Void = { _ in }
+  var usesSegmentation = true
 }
 
 /// One thread's share of the SFU: a UDP socket, a core with its rooms, and nothing shared with other workers.
@@ -53,7 +54,7 @@ struct MediaWorker: ~Copyable {
   private let audit: AuditBuffer?
   private let log: ServerLog
   private var incoming = ReceiveBatch(capacity: 64)
-  private var outgoing = SendBatch(capacity: 64, segmentation: true)
+  private var outgoing: SendBatch
   private var connections: [ConnectionID: SignalingConnection] = [:]
   private var minter: TokenMinter?
   private let notify: @Sendable (RoomNotice) -> Void
@@ -77,6 +78,7 @@ struct MediaWorker: ~Copyable {
     log = seed.log
     minter = seed.minter
     notify = seed.notify
+    outgoing = SendBatch(capacity: 64, segmentation: seed.usesSegmentation)
     audit = seed.auditFile.map { [log = seed.log] in AuditBuffer(file: $0, log: log) }
     core = SFUWorker(
       configuration: seed.configuration, identity: seed.identity, random: SystemRandom.source(),

@@ -94,7 +94,7 @@ struct Workers {
         index: index, sockets: sockets, poller: try Poller(), inbox: inbox, data: data,
         configuration: settings, identity: identity, auditFile: audit, log: log,
         minter: TokenMinter(keys: configuration.keys),
-        notify: notify)
+        notify: notify, usesSegmentation: configuration.usesSegmentation)
       let thread = try WorkerThread(name: "sfu-worker-\(index)", moving: seed) { seed in
         do throws(SystemError) {
           var worker = try MediaWorker(seed)
