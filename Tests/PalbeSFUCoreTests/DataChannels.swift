@@ -27,6 +27,8 @@ struct ClientChannels {
   var received: [(label: String, packet: LiveKit.DataPacket)] = []
   /// While true, its datagrams to and from SCTP are lost.
   var isDeaf = false
+  /// Its SCTP datagrams.
+  var sent: [[UInt8]] = []
 
   func packets(_ label: String = "_reliable") -> [LiveKit.DataPacket] {
     received.filter { $0.label == label }.map(\.packet)
@@ -47,8 +49,6 @@ final class DataChannels {
   private var byClient: [UInt64: [SCTPReport]] = [:]
   /// What the worker asked for.
   private(set) var commands: [SCTPCommand] = []
-  /// Messages are refused to these peers' channels.
-  var refusesMessages = false
   private let epoch: Int64
   private nonisolated(unsafe) static var lastEpoch: Int64 = 1_600_000_000_000_000
 
@@ -72,13 +72,6 @@ final class DataChannels {
 
   func handle(_ command: SCTPCommand, at now: Instant) {
     commands.append(command)
-    if refusesMessages, case .send(let destinations, _, _) = command {
-      for destination in destinations {
-        forWorker.append(
-          .refused(destination.peer, channel: destination.channel, .bufferFull(buffered: 1)))
-      }
-      return
-    }
     hub.handle(command, at: now)
     sort()
   }
@@ -119,6 +112,11 @@ final class DataChannels {
     for channel in channels { hub.handle(.openChannel(Self.peer(client), channel), at: now) }
   }
 
+  /// Raw bytes in place of an SCTP datagram.
+  func sendRaw(_ bytes: [UInt8], from client: ScriptedClient, at now: Instant) {
+    try? client.dtls.send(bytes.span, at: now)
+  }
+
   /// The client ends its SCTP and nothing else.
   func abort(_ client: ScriptedClient, at now: Instant) {
     hub.handle(.close(Self.peer(client)), at: now)
@@ -128,6 +126,7 @@ final class DataChannels {
   private func take(_ report: SCTPReport, of client: ScriptedClient, at now: Instant) {
     switch report {
     case .transmit(_, let bytes):
+      client.channels.sent.append(bytes)
       if !client.channels.isDeaf { try? client.dtls.send(bytes.span, at: now) }
     case .event(_, .channelOpened(let channel, let byPeer)):
       client.channels.ids[channel.label] = channel.id

@@ -39,6 +39,7 @@ extension FuzzTarget {
     .sdp,
     .sealedFrame,
     .sframeHeader,
+    .sfuData,
     .sfuDatagram,
     .sfuSignal,
     .signature,

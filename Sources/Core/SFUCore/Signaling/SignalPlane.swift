@@ -49,6 +49,12 @@ struct SignalPlane {
           }))
     case .leave: remove(participant, .clientLeft, at: now)
     case .syncState(let state): synchronize(state, of: participant, at: now)
+    // Data tracks are not served: the client is told, so that it need not wait.
+    case .publishDataTrackRequest(let request):
+      participant.respond(
+        .unsupportedType, to: .publishDataTrack(request), message: "data tracks are not served")
+    case .unpublishDataTrackRequest(let request):
+      participant.respond(.invalidHandle, to: .unpublishDataTrack(request))
     // A lite agent needs none of the client's candidates: its checks show where it is.
     case .trickle: break
     // Not served yet, or only of use to the dual-connection protocol.
