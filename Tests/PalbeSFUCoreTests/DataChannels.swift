@@ -97,7 +97,9 @@ final class DataChannels {
     let peer = Self.peer(client)
     if client.dtls.state == .connected, !client.channels.isOpened {
       client.channels.isOpened = true
-      hub.handle(.open(peer, role: .active, SCTPConfiguration(), negotiated: []), at: now)
+      var configuration = SCTPConfiguration()
+      configuration.backlogSize = 16 << 20
+      hub.handle(.open(peer, role: .active, configuration, negotiated: []), at: now)
       open(client.channels.opens, of: client, at: now)
     }
     guard client.channels.isOpened else { return }

@@ -145,7 +145,7 @@ extension DataSuites {
       try world.send(text("x"), from: alice)
       world.run(for: .seconds(1))
       let peer = world.data?.commands.reversed().lazy.compactMap { command -> [SCTPDestination]? in
-        if case .send(let destinations, _, _) = command { destinations } else { nil }
+        if case .send(let destinations, _, _, _) = command { destinations } else { nil }
       }.first
       #expect(peer == nil)
     }
@@ -176,6 +176,28 @@ extension DataSuites {
       try world.send(text("after"), from: alice)
       world.run(for: .seconds(2))
       #expect(carol.channels.texts().last == "after")
+    }
+
+    @Test("who sends 12 MB to one slow reader alone is slowed down, loses nothing, and holds up nobody else")
+    func backPressure() throws {
+      let world = try World.withData()
+      let alice = try world.joinWithData("alice")
+      let bob = try world.joinWithData("bob")
+      let carol = try world.joinWithData("carol")
+      let long = String(repeating: "w", count: 50_000)
+      for number in 0..<240 {
+        try world.send(text("\(number) " + long) { $0.destinationIdentities = ["bob"] }, from: alice)
+      }
+      for round in 0..<1_000 where bob.channels.received.count < 240 {
+        // Bob hears something for 200 ms of each second.
+        bob.channels.isDeaf = round % 5 != 0
+        world.run(for: .milliseconds(200))
+        if round == 20 { try world.send(text("meanwhile"), from: carol) }
+      }
+      let numbers = bob.channels.texts().compactMap { Int($0.prefix { $0 != " " }) }
+      #expect(numbers == Array(0..<240))
+      #expect(alice.channels.texts() == ["meanwhile"])
+      #expect(bob.leaves.isEmpty && alice.leaves.isEmpty)
     }
 
     @Test("a reader who stopped and goes on misses nothing")

@@ -66,6 +66,10 @@ public final class SCTPAssociation {
   var streamLimit: Int
   /// Something was refused or is above `lowThreshold`.
   var isAboveThreshold = false
+  /// Messages are left in usrsctp, which lets the peer send no more than its window.
+  var isPaused = false {
+    didSet { if !isPaused { markReady() } }
+  }
   /// Stands in the line of `SCTPLibrary.pollReady`.
   var isReady = false
   /// For the hub.
@@ -205,7 +209,7 @@ public final class SCTPAssociation {
 
   /// Takes everything that usrsctp holds for us.
   func drain() {
-    while socket != nil {
+    while socket != nil, !isPaused {
       guard let item = withSocket({ $0.receive(into: &library.scratch) }) ?? nil else { return }
       switch item {
       case .data(let count, let isEnd, let stream, let kind):

@@ -36,8 +36,8 @@ public enum SCTPCommand: Sendable {
   case datagram(SCTPPeer, [UInt8])
   /// Open a channel in-band.
   case openChannel(SCTPPeer, DataChannel)
-  /// One message to each destination.
-  case send([SCTPDestination], MessageKind, [UInt8])
+  /// One message to each destination; `from` sent it, and is slowed down where it is for one alone that reads slowly.
+  case send([SCTPDestination], MessageKind, [UInt8], from: SCTPPeer? = nil)
   /// Close a channel.
   case closeChannel(SCTPPeer, UInt16)
   /// Send what waits, say goodbye, forget it.
@@ -81,11 +81,25 @@ public enum SCTPReport: Equatable, Sendable {
 /// is given: a datagram is repeated by SCTP; the sender of a message sees the refusal and must not wait for
 /// more. A peer that floods costs its own worker's mailbox, so let each worker have one. Reports that nobody
 /// polls are bounded by the events and datagrams of each association, and refusals by `refusalLimit`.
+///
+/// Who sends to one peer alone, and more than that takes, is read no further until `bufferedAmountLow`. A peer that does
+/// not come so far within `slowTime` refuses the message, as one whose backlog is full. A message to several never
+/// slows its sender: one slow reader must not hold up the others.
 public final class SCTPHub {
   static let refusalLimit = 4_096
+  static let slowTime = TimeDelta.seconds(30)
+
+  /// A peer that takes less than it is sent.
+  private struct Slow {
+    var channel: UInt16
+    var deadline: Instant
+    /// Who is not read meanwhile.
+    var senders: Set<SCTPPeer>
+  }
 
   private let library: SCTPLibrary
   private var associations: [SCTPPeer: SCTPAssociation] = [:]
+  private var slow: [SCTPPeer: Slow] = [:]
   private var refusals: [SCTPReport] = []
   private var refusalHead = 0
   private var current: SCTPAssociation?
@@ -101,7 +115,14 @@ public final class SCTPHub {
   public var nextDeadline: Instant? { library.nextDeadline }
 
   /// Runs the timers.
-  public func handleTimeout(at now: Instant) { library.handleTimeout(at: now) }
+  public func handleTimeout(at now: Instant) {
+    library.handleTimeout(at: now)
+    guard !slow.isEmpty else { return }
+    for (peer, state) in slow where state.deadline <= now {
+      release(peer)
+      refuse(peer, channel: state.channel, .bufferFull(buffered: associations[peer]?.bufferedAmount ?? 0))
+    }
+  }
 
   /// Does what a worker asks. What concerns a peer that is not known is ignored.
   public func handle(_ command: SCTPCommand, at now: Instant) {
@@ -124,7 +145,7 @@ public final class SCTPHub {
       } catch {
         refuse(peer, channel: nil, error)
       }
-    case .send(let destinations, let kind, let bytes):
+    case .send(let destinations, let kind, let bytes, let sender):
       for destination in destinations {
         do throws(SCTPError) {
           try associations[destination.peer]?.send(
@@ -133,6 +154,7 @@ public final class SCTPHub {
           refuse(destination.peer, channel: destination.channel, error)
         }
       }
+      if let sender, destinations.count == 1 { hold(sender, for: destinations[0], at: now) }
     case .closeChannel(let peer, let channel):
       do throws(SCTPError) {
         try associations[peer]?.closeChannel(channel, at: now)
@@ -157,9 +179,15 @@ public final class SCTPHub {
     }
     while true {
       if let association = current, let peer = association.peer {
-        if let event = association.pollEvent() { return .event(peer, event) }
+        if let event = association.pollEvent() {
+          if case .bufferedAmountLow = event { release(peer) }
+          return .event(peer, event)
+        }
         if let datagram = nextDatagram(of: association) { return .transmit(peer, datagram) }
-        if association.hasEnded, associations[peer] === association { associations[peer] = nil }
+        if association.hasEnded, associations[peer] === association {
+          associations[peer] = nil
+          release(peer)
+        }
       }
       current = library.pollReady()
       if current == nil { return nil }
@@ -181,6 +209,24 @@ public final class SCTPHub {
     guard let association = associations.removeValue(forKey: peer) else { return }
     association.peer = nil
     association.abort()
+    release(peer)
+  }
+
+  private func hold(_ sender: SCTPPeer, for destination: SCTPDestination, at now: Instant) {
+    guard associations[destination.peer]?.backlog.isEmpty == false, let association = associations[sender],
+      sender != destination.peer
+    else { return }
+    let state = Slow(channel: destination.channel, deadline: now + Self.slowTime, senders: [])
+    slow[destination.peer, default: state].senders.insert(sender)
+    association.isPaused = true
+  }
+
+  /// The peer has caught up, or is gone.
+  private func release(_ peer: SCTPPeer) {
+    guard let senders = slow.removeValue(forKey: peer)?.senders else { return }
+    for sender in senders where !slow.values.contains(where: { $0.senders.contains(sender) }) {
+      associations[sender]?.isPaused = false
+    }
   }
 
   private func refuse(_ peer: SCTPPeer, channel: UInt16?, _ error: SCTPError) {

@@ -110,7 +110,9 @@ extension Room {
       guard !packet.isMetrics || member.grant.canSubscribeMetrics else { continue }
       if let channel = member.dataChannel(label, for: bytes) { channels.append(channel) }
     }
-    if !channels.isEmpty { context.ask(.send(channels, .binary, bytes)) }
+    if !channels.isEmpty {
+      context.ask(.send(channels, .binary, bytes, from: sender?.transport.data?.peer))
+    }
     guard let sender, label == .reliable, packet.sequence > 0, !packet.isMetrics else { return }
     dataHistory.append(
       DataHistory.Entry(

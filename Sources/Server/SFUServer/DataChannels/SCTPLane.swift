@@ -47,7 +47,7 @@ extension SCTPCommand: Weighed {
   var weight: Int {
     switch self {
     case .datagram(_, let bytes): 64 + bytes.count
-    case .send(let destinations, _, let bytes): 64 + 32 * destinations.count + bytes.count
+    case .send(let destinations, _, let bytes, _): 64 + 32 * destinations.count + bytes.count
     case .open, .openChannel, .closeChannel, .close, .discard: 64
     }
   }
@@ -93,7 +93,7 @@ final class SCTPPort: Sendable {
   func send(_ command: SCTPCommand, refused: (SCTPReport) -> Void) {
     switch command {
     case .datagram: commands.send(command, limit: Self.datagramLimit)
-    case .send(let destinations, _, _):
+    case .send(let destinations, _, _, _):
       guard !commands.send(command, limit: Self.messageLimit) else { return }
       for destination in destinations {
         let error = SCTPError.bufferFull(buffered: Self.messageLimit)
