@@ -79,7 +79,8 @@ extension DataSuites {
       let bob = try world.joinWithData("bob")
       let carol = try world.joinWithData("carol")
       for number in 0..<60 {
-        world.data?.open([DataChannel(label: number % 2 == 0 ? "_reliable" : "x\(number)")], of: alice, at: world.now)
+        world.data?.open(
+          [DataChannel(label: number % 2 == 0 ? "_reliable" : "x\(number)")], of: alice, at: world.now)
       }
       world.run(for: .seconds(2))
       try world.send(text("over the last"), from: alice)
