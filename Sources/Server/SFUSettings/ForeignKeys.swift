@@ -45,7 +45,7 @@ enum ForeignKeys {
     "rtc.packet_buffer_size": .ignored("buffers are sized by themselves"),
     "rtc.packet_buffer_size_video": .ignored("buffers are sized by themselves"),
     "rtc.packet_buffer_size_audio": .ignored("buffers are sized by themselves"),
-    "rtc.congestion_control": .ignored("congestion control is always on"),
+    "rtc.congestion_control.allow_pause": .ignored("a client says whether its videos may be paused"),
     "rtc.reconnect_on_publication_error": .ignored("clients recover by themselves"),
     "rtc.reconnect_on_subscription_error": .ignored("clients recover by themselves"),
     "rtc.reconnect_on_data_channel_error": .ignored("clients recover by themselves"),

@@ -59,6 +59,9 @@ public enum SFUKeys {
   public static let pliThrottle = Setting(
     "rtc.pli_throttle", "--pli-throttle", .keyFrameInterval, default: .milliseconds(500), reloads: true,
     "least time between two key-frame requests to one track")
+  public static let congestionControl = Setting(
+    "rtc.congestion_control.enabled", "--congestion-control", .boolean, default: true, reloads: true,
+    "a subscriber gets what its link carries; else all that it wants, at once")
   public static let workers = Setting(
     "workers", "--workers", .optional(.integer(1...256)), default: nil, words: "one per processor",
     "threads that forward media")
@@ -149,7 +152,7 @@ public enum SFUKeys {
     useExternalIP,
     advertiseInternalIP, nodeIP,
     turnServers, stunServers, pliThrottle,
-    workers,
+    congestionControl, workers,
     audioLevels, autoCreate, emptyTimeout, departureTimeout, maxParticipants, remoteUnmute, requireE2EE,
     maxRooms,
     maxTracks, datagramRate, checkRate, signalRate, logLevel, logJSON, prometheusPort, prometheusUsername,

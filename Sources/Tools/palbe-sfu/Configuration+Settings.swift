@@ -73,6 +73,7 @@ extension SFUConfiguration {
     participantRate = settings[SFUKeys.datagramRate]
     strangerRate = settings[SFUKeys.checkRate]
     signalRate = settings[SFUKeys.signalRate]
+    controlsCongestion = settings[SFUKeys.congestionControl]
     usesAudioLevels = settings[SFUKeys.audioLevels]
     keyFrameRequestInterval = settings[SFUKeys.pliThrottle]
     let stun = settings[SFUKeys.stunServers].map { "stun:" + $0 }

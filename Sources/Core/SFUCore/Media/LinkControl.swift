@@ -44,7 +44,10 @@ final class LinkControl {
   init(participant: Participant) { self.participant = participant }
 
   /// Packets carry what the client reports on, from now on.
-  func expectFeedback(at now: Instant) { expectedSince = expectedSince ?? now }
+  func expectFeedback(at now: Instant) {
+    guard participant.context.configuration.controlsCongestion else { return }
+    expectedSince = expectedSince ?? now
+  }
 
   /// The sum that may be sent; nil where nobody says.
   func budget(at now: Instant) -> DataRate? {

@@ -145,6 +145,8 @@ public struct SFUConfiguration: Sendable {
   public var allowsRemoteUnmute = false
   /// A participant's token is renewed this often, so that it can resume after its first one expired.
   public var tokenInterval = TimeDelta.seconds(300)
+  /// What a subscriber's link carries decides what it gets, and when. False sends all that it wants at once.
+  public var controlsCongestion = true
   /// Who speaks is told by the levels that clients send in the clear. False ignores them.
   public var usesAudioLevels = true
   /// Key-frame requests to one publisher's track are at least this far apart.
