@@ -165,6 +165,40 @@ struct ClientTests {
     await server.handler.wait { $0.closures.count == 50 }
   }
 
+  /// Keeps the client that it hears, as owners of both do.
+  private final class Owner: WebSocketHandler {
+    let client = Mutex<WebSocketClient?>(nil)
+    private let life: AsyncStream<Void>.Continuation
+
+    init(_ life: AsyncStream<Void>.Continuation) { self.life = life }
+    deinit { life.finish() }
+
+    func opened() {}
+    func received(binary: [UInt8]) {}
+    func received(text: String) {}
+    func closed(_ closure: WebSocketClosure) {}
+  }
+
+  @Test(
+    "Churn: a handler that keeps its client goes with the socket, whoever ended it",
+    .timeLimit(.minutes(1)), arguments: ["server", "client", "break"])
+  func handlerLetGo(by side: String) async throws {
+    let server = try TestServer()
+    let (life, continuation) = AsyncStream<Void>.makeStream()
+    do {
+      let owner = Owner(continuation)
+      let client = try await WebSocketClient.connect(to: url(server), handler: owner)
+      owner.client.withLock { $0 = client }
+      switch side {
+      case "server": client.send(text: "close")
+      case "client": client.close()
+      default: client.disconnect()
+      }
+    }
+    // Ends with the handler.
+    for await _ in life {}
+  }
+
   @Test("It connects to IPv6 and to names", arguments: ["[::1]", "localhost"])
   func addresses(host: String) async throws {
     let server = try TestServer(host: "::")

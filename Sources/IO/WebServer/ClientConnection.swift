@@ -15,12 +15,13 @@ final class ClientConnection: Sendable {
     var outcome: Outcome?
     var closure: WebSocketClosure?
     var isAbandoned = false
+    /// Let go with the connection: it may hold the `WebSocketClient`, and that holds us.
+    var handler: (any WebSocketHandler)?
   }
 
   let id: UInt
   let url: WebSocketURL
   let options: WebSocketClient.Options
-  let handler: any WebSocketHandler
   private let service: ClientService
   private let shared: Mutex<Shared>
   private static let count = Atomic<UInt>(0)
@@ -31,9 +32,8 @@ final class ClientConnection: Sendable {
     id = Self.count.wrappingAdd(1, ordering: .relaxed).newValue
     self.url = url
     self.options = options
-    self.handler = handler
     self.service = service
-    shared = Mutex(Shared(queue: SendQueue(byteLimit: options.sendQueueByteCount)))
+    shared = Mutex(Shared(queue: SendQueue(byteLimit: options.sendQueueByteCount), handler: handler))
   }
 
   var closure: WebSocketClosure? { shared.withLock { $0.closure } }
@@ -95,16 +95,19 @@ final class ClientConnection: Sendable {
     }.map { "\($0.name): \($0.value)\r\n" }.joined()
   }
 
+  /// Nil once the connection is gone.
+  var handler: (any WebSocketHandler)? { shared.withLock { $0.handler } }
+
   func withQueue<R: Sendable>(_ body: (inout SendQueue) -> R) -> R { shared.withLock { body(&$0.queue) } }
 
   /// The connection is gone.
   func end(_ closure: WebSocketClosure) {
-    let isFirst = shared.withLock { shared in
-      guard shared.closure == nil else { return false }
+    let handler = shared.withLock { shared -> (any WebSocketHandler)? in
+      guard shared.closure == nil else { return nil }
       shared.closure = closure
       shared.queue.end()
-      return true
+      return shared.handler.take()
     }
-    if isFirst { handler.closed(closure) }
+    handler?.closed(closure)
   }
 }

@@ -145,7 +145,7 @@ extension ClientLoop {
       // The time-out or the cancellation may have been first.
       guard link.connection.settle(.success(())) else { return -1 }
       link.phase = .open(WebSocketFrameReader(messageByteLimit: link.connection.options.messageByteCount))
-      link.connection.handler.opened()
+      link.connection.handler?.opened()
       link.lastHeard = lws_now_usecs()
       schedule(link, identity)
       lws_callback_on_writable(identity)
@@ -192,8 +192,8 @@ extension ClientLoop {
     _ event: WebSocketFrameReader.Event, _ link: ClientLink, _ identity: OpaquePointer
   ) -> Bool {
     switch event {
-    case .message(.binary(let bytes)): link.connection.handler.received(binary: bytes)
-    case .message(.text(let text)): link.connection.handler.received(text: text)
+    case .message(.binary(let bytes)): link.connection.handler?.received(binary: bytes)
+    case .message(.text(let text)): link.connection.handler?.received(text: text)
     case .pong: break
     case .ping(let payload):
       // A peer that pings without reading our pongs gets no more of them.

@@ -23,7 +23,7 @@ extension ClientLoop {
       link.hasBegun = true
       link.identity = identity
       link.phase = .native([])
-      link.connection.handler.opened()
+      link.connection.handler?.opened()
       link.lastHeard = lws_now_usecs()
       schedule(link, identity)
       lws_callback_on_writable(identity)
@@ -88,12 +88,12 @@ extension ClientLoop {
       return 0
     }
     if lws_frame_is_binary(identity) != 0 {
-      link.connection.handler.received(binary: message)
+      link.connection.handler?.received(binary: message)
     } else {
       guard let text = String(validating: message, as: UTF8.self) else {
         return fail(link, identity, LWS_CLOSE_STATUS_INVALID_PAYLOAD)
       }
-      link.connection.handler.received(text: text)
+      link.connection.handler?.received(text: text)
     }
     link.phase = .native([])
     return 0
