@@ -177,7 +177,7 @@ let targets: [Target] = [
     name: "PalbeSFUChurn",
     dependencies: (base + [
       "PalbeDTLS", "PalbeRTP", "PalbeCallCore", "PalbeFrameEncryption", "PalbeEventLoop", "PalbeWebServer",
-      "PalbeSFUCore", "PalbeSFUServer", "CPalbeLinux", "CPalbeProcess",
+      "PalbeSFUCore", "PalbeSFUServer", "CPalbeLinux", "CPalbeProcess", "CPalbeMallocCounter",
     ]).map { .target(name: $0) },
     path: "Tests/Support/SFUChurn", swiftSettings: strict),
   tool(

@@ -1,4 +1,5 @@
 import CPalbeLinux
+import CPalbeMallocCounter
 import PalbeEventLoop
 import PalbeUnits
 import Synchronization
@@ -84,6 +85,24 @@ struct EventLoopTests {
     #expect(messages == [4])
   }
 
+  @Test("A mailbox gives back what a crowd took, and keeps what the everyday needs")
+  func mailboxMemory() throws {
+    let mailbox = try Mailbox<Int>(capacity: 100_000)
+    var messages: [Int] = []
+    for number in 0..<100_000 { mailbox.send(number) }
+    mailbox.drain(into: &messages)
+    #expect(messages.count == 100_000)
+    for _ in 0..<2 {
+      for number in 0..<100 { mailbox.send(number) }
+      mailbox.drain(into: &messages)
+      #expect(messages.count == 100 && messages.capacity < 1_000)
+    }
+    let before = palbe_malloc_count()
+    for number in 0..<100 { mailbox.send(number) }
+    mailbox.drain(into: &messages)
+    #expect(palbe_malloc_count() == before)
+  }
+
   @Test("A thread takes over a socket that cannot be copied, and closes it at its end")
   func threadOwnsState() throws {
     let socket = try UDPSocket(binding: loopback4)
@@ -96,6 +115,22 @@ struct EventLoopTests {
     thread.join()
     #expect(seen.withLock { $0 } == address.port)
     _ = try UDPSocket(binding: address)
+  }
+
+  @Test("Live bytes count what a thread that has ended allocated, until another frees it")
+  func liveBytes() throws {
+    let before = palbe_malloc_live()
+    // A sanitizer has an allocator of its own.
+    guard before != 0 else { return }
+    let held = Mutex<[UInt8]>([])
+    let thread = try WorkerThread(name: "allocates") {
+      held.withLock { $0 = [UInt8](repeating: 1, count: 64 << 20) }
+    }
+    thread.join()
+    // Other tests allocate meanwhile.
+    #expect(palbe_malloc_live() - before > 48 << 20)
+    held.withLock { $0 = [] }
+    #expect(palbe_malloc_live() - before < 16 << 20)
   }
 
   @Test("A signal is read from a descriptor")

@@ -10,6 +10,9 @@ public final class Mailbox<Message: Sendable>: Sendable {
     var isClosed = false
   }
 
+  /// Places that are kept for later. What a crowd at once has taken beyond is given back when it is drained.
+  private static var keptCount: Int { 256 }
+
   /// Readable while messages may wait.
   public let wakeUp: WakeUp
   /// The most messages that wait at once.
@@ -36,9 +39,9 @@ public final class Mailbox<Message: Sendable>: Sendable {
   }
 
   /// Replaces `messages` by all that wait, oldest first. Handing in the same array each time keeps its
-  /// storage.
+  /// storage, up to 256 messages.
   public func drain(into messages: inout [Message]) {
-    messages.removeAll(keepingCapacity: true)
+    messages.removeAll(keepingCapacity: messages.capacity <= Self.keptCount)
     wakeUp.drain()
     state.withLock { swap(&$0.messages, &messages) }
   }

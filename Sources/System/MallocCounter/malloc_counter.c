@@ -20,56 +20,74 @@ extern void __libc_free(void *pointer);
 #endif
 #endif
 
-static __thread uint64_t allocations __attribute__((tls_model("initial-exec")));
-static __thread int64_t live __attribute__((tls_model("initial-exec")));
-
-// Where other threads' counters are.
-enum { thread_limit = 256 };
-static struct {
+// What each thread has done; it stays when the thread ends, so that the sum is right. Threads beyond share the last.
+enum { thread_limit = 1024 };
+struct account {
   _Atomic int thread;
-  uint64_t *allocations;
-  int64_t *live;
-} threads[thread_limit];
+  _Atomic uint64_t allocations;
+  _Atomic int64_t live;
+};
+static struct account accounts[thread_limit + 1];
 static _Atomic int thread_count;
+static __thread struct account *mine __attribute__((tls_model("initial-exec")));
 
-uint64_t palbe_malloc_count(void) { return allocations; }
+static uint64_t allocations_of(struct account *account) {
+  return account ? atomic_load_explicit(&account->allocations, memory_order_relaxed) : 0;
+}
 
-static int find(int thread) {
+static int64_t live_of(struct account *account) {
+  return account ? atomic_load_explicit(&account->live, memory_order_relaxed) : 0;
+}
+
+static struct account *find(int thread) {
   int count = atomic_load(&thread_count);
   for (int index = (count < thread_limit ? count : thread_limit) - 1; index >= 0; index--)
-    if (atomic_load(&threads[index].thread) == thread) return index;
-  return -1;
+    if (atomic_load(&accounts[index].thread) == thread) return &accounts[index];
+  return NULL;
 }
 
-uint64_t palbe_malloc_count_of(int thread) {
-  int index = find(thread);
-  return index < 0 ? 0 : *(volatile uint64_t *)threads[index].allocations;
-}
+uint64_t palbe_malloc_count(void) { return allocations_of(mine); }
 
-int64_t palbe_malloc_live_of(int thread) {
-  int index = find(thread);
-  return index < 0 ? 0 : *(volatile int64_t *)threads[index].live;
+uint64_t palbe_malloc_count_of(int thread) { return allocations_of(find(thread)); }
+
+int64_t palbe_malloc_live_of(int thread) { return live_of(find(thread)); }
+
+int64_t palbe_malloc_live(void) {
+  int64_t sum = 0;
+  for (int index = 0; index <= thread_limit; index++) sum += live_of(&accounts[index]);
+  return sum;
 }
 
 void palbe_malloc_release(void) { malloc_trim(0); }
 
 #ifndef PALBE_UNDER_SANITIZER
 
-static void *counted(void *pointer) {
-  if (allocations++ == 0) {
+static void change(uint64_t allocations, int64_t live) {
+  if (mine == NULL) {
     int index = atomic_fetch_add(&thread_count, 1);
-    if (index < thread_limit) {
-      threads[index].allocations = &allocations;
-      threads[index].live = &live;
-      atomic_store(&threads[index].thread, gettid());
-    }
+    if (index > thread_limit) index = thread_limit;
+    mine = &accounts[index];
+    if (index < thread_limit) atomic_store(&mine->thread, gettid());
   }
-  if (pointer) live += (int64_t)malloc_usable_size(pointer) + 8;
+  if (mine == &accounts[thread_limit]) {
+    atomic_fetch_add(&mine->allocations, allocations);
+    atomic_fetch_add(&mine->live, live);
+    return;
+  }
+  // Nobody else writes here: no locked instruction is needed.
+  atomic_store_explicit(&mine->allocations, allocations_of(mine) + allocations, memory_order_relaxed);
+  atomic_store_explicit(&mine->live, live_of(mine) + live, memory_order_relaxed);
+}
+
+static int64_t size_of(void *pointer) { return (int64_t)malloc_usable_size(pointer) + 8; }
+
+static void *counted(void *pointer) {
+  change(1, pointer ? size_of(pointer) : 0);
   return pointer;
 }
 
 static void released(void *pointer) {
-  if (pointer) live -= (int64_t)malloc_usable_size(pointer) + 8;
+  if (pointer) change(0, -size_of(pointer));
 }
 
 void *malloc(size_t size) { return counted(__libc_malloc(size)); }
@@ -80,6 +98,8 @@ void *realloc(void *pointer, size_t size) {
   released(pointer);
   return counted(__libc_realloc(pointer, size));
 }
+
+void *memalign(size_t alignment, size_t size) { return counted(__libc_memalign(alignment, size)); }
 
 void *aligned_alloc(size_t alignment, size_t size) { return counted(__libc_memalign(alignment, size)); }
 

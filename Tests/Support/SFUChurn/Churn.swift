@@ -1,4 +1,5 @@
 import CPalbeLinux
+import CPalbeMallocCounter
 import CPalbeProcess
 import Glibc
 import PalbeCallCore
@@ -120,7 +121,11 @@ public final class Churn {
       if client.hasEnded { report.unexpectedEnds += 1 }
     }
     report.peak = max(report.peak, present)
-    for index in places.indices where places[index].client?.hasEnded == true { forget(index, at: now) }
+    for index in places.indices where places[index].client?.hasEnded == true {
+      // Its WebSocket may be open still.
+      places[index].client?.crash()
+      forget(index, at: now)
+    }
   }
 
   /// Somebody's time has come: to join, or to go in one of several ways.
@@ -206,7 +211,7 @@ public final class Churn {
       closedir(folder)
     }
     return Footprint(
-      liveBytes: Int(palbe_live_bytes()), residentBytes: Int(palbe_resident_bytes()),
+      liveBytes: Int(palbe_malloc_live()), residentBytes: Int(palbe_resident_bytes()),
       descriptors: descriptors)
   }
 }
