@@ -162,6 +162,8 @@ struct JoinTests {
     alice.retiredCids = ["cam"]
     world.signal(.offer(alice.offerMessage()), from: alice)
     #expect(bob.updates(of: "alice").last?.tracks.map(\.name) == ["mic"])
+    world.run(for: .milliseconds(500))
+    #expect(bob.answer?.media[1].direction == .inactive)
     alice.tracks.append(world.track("screen", .video))
     world.signal(.addTrack(alice.addTrack(alice.tracks[2])), from: alice)
     world.signal(.offer(alice.offerMessage()), from: alice)

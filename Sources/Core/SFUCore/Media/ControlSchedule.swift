@@ -28,6 +28,7 @@ extension Participant {
     if let expiry = checkLiveness(at: now) { return expiry }
     renewToken(at: now)
     if let departure = makeOffer(at: now) { return .departure(departure) }
+    askForRest(at: now)
     if let departure = handleHandshakes(at: now) { return .departure(departure) }
     guard isConnected || transport.isConnected else { return nil }
     askForMedia(at: now)

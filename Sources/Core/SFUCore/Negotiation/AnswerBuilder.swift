@@ -9,7 +9,7 @@ import PalbeUnits
 ///
 /// A section in which the client sends is matched to a track it asked to publish. One in which it receives carries what
 /// it carried before, else a subscription that waits. Everything else is answered inactive, on port 9 and in the
-/// BUNDLE group, so that it can be used later.
+/// BUNDLE group, so that it can be used later; so is a section whose track is gone, for one answer at least.
 struct AnswerBuilder {
   let participant: Participant
   let offer: SessionDescription
@@ -115,7 +115,9 @@ struct AnswerBuilder {
     }
     let downTrack = participant.downlink.fill(mid, kind: kind) { codec($0) != nil }
     guard let downTrack, let codec = codec(downTrack) else {
-      if published == nil { participant.refuseUnknownCodecs(participant.downlink.unsupported(kind)) }
+      if published == nil, !participant.downlink.isResting(mid) {
+        participant.refuseUnknownCodecs(participant.downlink.unsupported(kind))
+      }
       return nil
     }
     if downTrack.placement == nil { placed.append(downTrack) }

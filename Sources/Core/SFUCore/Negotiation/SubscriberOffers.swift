@@ -155,10 +155,21 @@ extension TrackKind {
 }
 
 extension Participant {
-  /// The client receives something else from now on, and will be offered it where offers are ours.
+  /// The client receives something else from now on. It will be offered that where offers are ours; else it is asked for
+  /// an offer when a section has lost its track: nothing else would make it offer, and see the end of the track.
   func wantOffer(at now: Instant) {
     offers?.want(at: now)
     if let deadline = offers?.nextDeadline { wake(at: deadline) }
+    if downlink.hasEmptiedSections, downlink.restDueAt == nil {
+      downlink.restDueAt = now + Downlink.restDelay
+    }
+    if let due = downlink.restDueAt { wake(at: due) }
+  }
+
+  /// Asks for the offer in which emptied sections become inactive, when it is time.
+  func askForRest(at now: Instant) {
+    if downlink.takeRest(at: now) { send(.mediaSectionsRequirement(LiveKit.MediaSectionsRequirement())) }
+    if let due = downlink.restDueAt { wake(at: due) }
   }
 
   /// Makes an offer when one is due. Says so when the last one was not answered.

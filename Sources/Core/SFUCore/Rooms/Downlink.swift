@@ -2,10 +2,20 @@ import PalbeUnits
 
 /// What a participant receives: its subscriptions, and the media sections they sit in.
 final class Downlink {
+  /// From the end of a track to the request for an offer without it. An offer costs both sides much: whoever leaves takes
+  /// several tracks along, and many may leave at once.
+  static let restDelay = TimeDelta.milliseconds(250)
+
   private(set) var downTracks: [DownTrack] = []
   private var bySSRC: [SSRC: DownTrack] = [:]
   /// Which subscription a receiving section of the client's last offer carries, by mid.
   private var sections: [String: DownTrack] = [:]
+  /// Sections whose track is gone since the last answer: to the client they still receive it.
+  private var emptied: Set<String> = []
+  /// Sections that this answer makes inactive.
+  private var resting: Set<String> = []
+  /// When the client is asked for an offer in which emptied sections become inactive.
+  var restDueAt: Instant?
   /// Receiving sections of the last offer that carry nothing.
   private(set) var freeAudioSections = 0
   private(set) var freeVideoSections = 0
@@ -39,9 +49,19 @@ final class Downlink {
     downTracks.removeAll { $0 === downTrack }
     bySSRC[downTrack.ssrc] = nil
     bySSRC[downTrack.repairSSRC] = nil
-    if let mid = downTrack.placement?.mid, sections[mid] === downTrack { sections[mid] = nil }
+    if let mid = downTrack.placement?.mid, sections[mid] === downTrack {
+      sections[mid] = nil
+      emptied.insert(mid)
+    }
     downTrack.end()
   }
+
+  /// Sections have to become inactive.
+  var hasEmptiedSections: Bool { !emptied.isEmpty }
+
+  /// The section becomes inactive in this answer, and can be used again in the next one: without a pause clients see no
+  /// end of the old track, and some no new one.
+  func isResting(_ mid: String) -> Bool { resting.contains(mid) }
 
   /// What the client was asked for did not reach it: its signaling broke.
   func forgetRequests() {
@@ -53,6 +73,9 @@ final class Downlink {
   /// A new offer is looked at: everything that was asked for is answered by it.
   func beginOffer(receivingMids mids: Set<String>) {
     forgetRequests()
+    restDueAt = nil
+    resting = emptied
+    emptied = []
     freeAudioSections = 0
     freeVideoSections = 0
     for (mid, downTrack) in sections where !mids.contains(mid) {
@@ -61,14 +84,15 @@ final class Downlink {
     }
   }
 
-  /// What the section carries: what it did before, else the first subscription that waits for one of its kind.
+  /// What the section carries: what it did before, else the first subscription that waits for one of its kind, unless the
+  /// section rests.
   func fill(_ mid: String, kind: TrackKind, where isSupported: (DownTrack) -> Bool) -> DownTrack? {
     if let present = sections[mid] {
       if present.track.kind == kind, isSupported(present) { return present }
       present.unplace()
       sections[mid] = nil
     }
-    if let waiting = downTracks.first(where: { $0.isWaiting(kind) && isSupported($0) }) {
+    if !isResting(mid), let waiting = downTracks.first(where: { $0.isWaiting(kind) && isSupported($0) }) {
       sections[mid] = waiting
       return waiting
     }
@@ -99,5 +123,15 @@ final class Downlink {
     requestedAudioSections += moreAudio
     requestedVideoSections += moreVideo
     return (moreAudio, moreVideo)
+  }
+
+  /// True when the client must be asked for an offer now, so that emptied sections become inactive.
+  func takeRest(at now: Instant) -> Bool {
+    guard let due = restDueAt, now >= due else { return false }
+    restDueAt = nil
+    // Another offer under way does as well.
+    guard hasEmptiedSections, !isOfferRequested else { return false }
+    isOfferRequested = true
+    return true
   }
 }
