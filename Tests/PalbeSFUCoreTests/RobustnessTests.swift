@@ -1,3 +1,4 @@
+import PalbeDTLS
 import PalbeLiveKit
 import PalbeNetSim
 import PalbeProtobuf
@@ -79,6 +80,27 @@ struct RobustnessTests {
     world.join(carol)
     #expect(world.connect(carol))
     #expect(world.worker.participantCount == 2 && call.link == nil)
+  }
+
+  @Test("Who says goodbye right behind its media, both read at once, takes nobody along")
+  func leavesBehindItsMedia() throws {
+    let world = try World()
+    let (alice, bob) = try call(world)
+    let carol = try world.client("carol")
+    world.join(carol)
+    #expect(world.connect(carol))
+    var datagrams = try alice.videoFrame(1, isKeyFrame: true, packets: 6, size: 900)
+    alice.dtls.close(at: world.now)
+    while let bytes = alice.dtls.pollTransmit() { datagrams.append(bytes) }
+    world.clients.removeAll { $0 === alice }
+    for bytes in datagrams {
+      var buffer = bytes + [UInt8](repeating: 0, count: 64)
+      var span = buffer.mutableSpan
+      world.worker.receive(&span, count: bytes.count, from: alice.address, at: world.now)
+    }
+    #expect(world.worker.people.map(\.identity).sorted() == ["bob", "carol"])
+    world.run(for: .seconds(1))
+    #expect(bob.isUp && carol.isUp)
   }
 
   @Test("Garbage datagrams, from strangers and from a participant's own address, change nothing")

@@ -81,9 +81,9 @@ import PalbeWire
     following[index] = UInt8(truncatingIfNeeded: index)
     isFirst[index] = true
     count += 1
-    guard let track = unsafe packets[index].stream?.track else { return }
+    guard let track = unsafe packets[index].track else { return }
     var earlier = index - 1
-    while earlier >= 0, unsafe packets[earlier].stream?.track !== track { earlier -= 1 }
+    while earlier >= 0, unsafe packets[earlier].track !== track { earlier -= 1 }
     guard earlier >= 0 else { return }
     following[earlier] = UInt8(truncatingIfNeeded: index)
     isFirst[index] = false
@@ -93,7 +93,7 @@ import PalbeWire
   mutating func next() -> (index: Int, downTrack: DownTrack)? {
     isStarted = true
     while first < count {
-      if isFirst[first], let track = unsafe packets[first].stream?.track, lane < track.downTracks.count {
+      if isFirst[first], let track = unsafe packets[first].track, lane < track.downTracks.count {
         if lane == 0, current == first { even(from: first) }
         let index = current
         let downTrack = track.downTracks[lane]

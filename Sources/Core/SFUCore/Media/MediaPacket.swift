@@ -12,8 +12,8 @@ struct MediaPacket: ~Copyable {
   private var bytes = [UInt8](repeating: 0, count: limit)
   /// Bytes of the packet; zero when the last datagram was no RTP packet.
   private(set) var count = 0
-  /// Set while the packet is to be forwarded.
-  private(set) var stream: IncomingStream?
+  /// Set while the packet is to be forwarded; its publisher may leave meanwhile, and a stream does not keep it.
+  private(set) var track: PublishedTrack?
   private(set) var header = RTPHeader(
     payloadType: PayloadType(0), sequenceNumber: SequenceNumber(0), timestamp: RTPTimestamp(0), ssrc: SSRC(0))
   private(set) var extensions = RTPExtensionValues()
@@ -47,12 +47,12 @@ struct MediaPacket: ~Copyable {
   var payloadByteCount: Int { header.payloadRange(packetByteCount: count).count }
 
   /// Nothing more to forward; the bytes stay for whoever looks at them.
-  mutating func stop() { stream = nil }
+  mutating func stop() { track = nil }
 
   /// Nothing in hand.
   mutating func clear() {
     count = 0
-    stream = nil
+    track = nil
     padding = 0
   }
 
@@ -142,7 +142,7 @@ struct MediaPacket: ~Copyable {
 
   /// From now on the packet is to be forwarded.
   mutating func accept(on stream: IncomingStream, sequence: ExtendedSequenceNumber) {
-    self.stream = stream
+    track = stream.track
     setSequence(sequence)
   }
 
