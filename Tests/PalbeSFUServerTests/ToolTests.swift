@@ -142,7 +142,7 @@ struct ToolTests {
     return (tool, ports.signaling, socket)
   }
 
-  @Test("SIGTERM drains: a deadline that an idle tab does not move, then leave RECONNECT (field fault 19)")
+  @Test("LiveKit protocol §4 (19): SIGTERM drains: an idle tab moves no deadline; then leave RECONNECT")
   func drains() async throws {
     let key = ["--key", "\(Tokens.key):\(Tokens.secret)"]
     let (tool, port, socket) = try await occupied(key + ["--drain-timeout", "1500ms"])

@@ -75,16 +75,9 @@ public struct VP8PayloadDescriptor: Hashable, Sendable, BitwiseCopyable {
     let flags = payload[1]
     var at = 2
     if flags & 0x80 != 0 {
-      guard payload.count > at else { throw .truncated(needed: at + 1, have: payload.count) }
-      if payload[at] & 0x80 != 0 {
-        guard payload.count > at + 1 else { throw .truncated(needed: at + 2, have: payload.count) }
-        descriptor.pictureID = payload.uint16(at: at) & 0x7fff
-        descriptor.hasLongPictureID = true
-        at += 2
-      } else {
-        descriptor.pictureID = UInt16(payload[at])
-        at += 1
-      }
+      let id = try payload.pictureID(at: &at)
+      descriptor.pictureID = id.value
+      descriptor.hasLongPictureID = id.isLong
     }
     if flags & 0x40 != 0 {
       guard payload.count > at else { throw .truncated(needed: at + 1, have: payload.count) }
@@ -188,5 +181,20 @@ public struct VP8PayloadDescriptor: Hashable, Sendable, BitwiseCopyable {
     if descriptor.tl0PictureIndex != nil { count += 1 }
     if descriptor.temporalLayer != nil || descriptor.keyIndex != nil { count += 1 }
     return count == 0 ? 1 : count + 2
+  }
+}
+
+extension Span<UInt8> {
+  /// A picture id of 7 or 15 bits, as VP8 and VP9 write it (RFC 7741 §4.2, RFC 9628 §4.2), and which of the two it is;
+  /// `offset` moves past it.
+  @inlinable func pictureID(at offset: inout Int) throws(WireError) -> (value: UInt16, isLong: Bool) {
+    guard count > offset else { throw .truncated(needed: offset + 1, have: count) }
+    guard self[offset] & 0x80 != 0 else {
+      offset += 1
+      return (UInt16(self[offset - 1]), false)
+    }
+    guard count > offset + 1 else { throw .truncated(needed: offset + 2, have: count) }
+    offset += 2
+    return (uint16(at: offset - 2) & 0x7fff, true)
   }
 }

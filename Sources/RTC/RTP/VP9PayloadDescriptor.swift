@@ -32,16 +32,9 @@ public struct VP9PayloadDescriptor: Hashable, Sendable, BitwiseCopyable {
     var descriptor = VP9PayloadDescriptor(first: first)
     var at = 1
     if first & 0x80 != 0 {
-      guard payload.count > at else { throw .truncated(needed: at + 1, have: payload.count) }
-      if payload[at] & 0x80 != 0 {
-        guard payload.count > at + 1 else { throw .truncated(needed: at + 2, have: payload.count) }
-        descriptor.pictureID = payload.uint16(at: at) & 0x7fff
-        descriptor.hasLongPictureID = true
-        at += 2
-      } else {
-        descriptor.pictureID = UInt16(payload[at])
-        at += 1
-      }
+      let id = try payload.pictureID(at: &at)
+      descriptor.pictureID = id.value
+      descriptor.hasLongPictureID = id.isLong
     }
     guard first & 0x20 != 0 else { return descriptor }
     guard payload.count > at else { throw .truncated(needed: at + 1, have: payload.count) }

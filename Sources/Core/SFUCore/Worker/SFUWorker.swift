@@ -20,7 +20,7 @@ import PalbeWire
 /// ## Function
 ///
 /// It speaks LiveKit's protocol with one peer connection: the client offers, the worker answers. It is ICE lite and the
-/// DTLS server. It never holds a frame key, reads of a video frame nothing but the VP8 descriptor and the byte behind it,
+/// DTLS server. It never holds a frame key, reads of a video frame nothing but what describes it (`MediaPacket`),
 /// and never makes a frame of its own.
 ///
 /// ## Implementation
