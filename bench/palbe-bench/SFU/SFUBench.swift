@@ -164,7 +164,8 @@ final class SFURun {
           name: "p\(number)", publishes: isSource ? [scenario.track] : [], expecting: scenario.publishers)
         client.isSource = isSource
         clients.append(client)
-        try wait(seconds: 10, for: [client]) { client.isConnected }
+        // All of them: who is not looked after while the others join is taken for gone.
+        try wait(seconds: 10, for: clients) { client.isConnected }
       }
     }
     return clients
@@ -200,6 +201,7 @@ final class SFURun {
     let source = clients[sources[0]]
     frame[0] = 0x11
     lengths = source.datagrams(frame, on: scenario.track, timestamp: 1).filter { $0.count > 60 }.map(\.count)
+    guard !lengths.isEmpty else { throw BenchError.noMedia }
     // The rings of history reach their length.
     for _ in 0..<200 {
       for source in sources { send(clients[source], isKeyFrame: false) }
