@@ -149,7 +149,7 @@ let targets: [Target] = [
     extra: base + [
       "PalbeCommandLine", "PalbeCrypto", "PalbeMLS", "PalbeMLSMessages", "PalbeRTP", "PalbeSRTP", "PalbeDTLS",
       "PalbeLiveKit", "PalbeProtobuf", "PalbeSFUCore", "PalbeSFUServer", "PalbeCallCore", "PalbeEventLoop",
-      "PalbeWebServer", "CPalbeOpenSSL", "CPalbeLinux", "CPalbeMallocCounter",
+      "PalbeWebServer", "PalbeSocketCalls", "CPalbeOpenSSL", "CPalbeLinux", "CPalbeMallocCounter",
     ]),
 
   // Test support
@@ -174,9 +174,14 @@ let targets: [Target] = [
 
   .target(name: "CPalbeProcess", path: "Tests/Support/Process"),
   .target(
+    name: "PalbeSocketCalls",
+    dependencies: (base + ["PalbeCallCore", "PalbeEventLoop", "PalbeWebServer"]).map { .target(name: $0) },
+    path: "Tests/Support/SocketCalls", swiftSettings: strict),
+  .target(
     name: "PalbeSFUChurn",
     dependencies: (base + [
-      "PalbeDTLS", "PalbeRTP", "PalbeCallCore", "PalbeFrameEncryption", "PalbeEventLoop", "PalbeWebServer",
+      "PalbeSocketCalls", "PalbeDTLS", "PalbeRTP", "PalbeCallCore", "PalbeFrameEncryption", "PalbeEventLoop",
+      "PalbeWebServer",
       "PalbeSFUCore", "PalbeSFUServer", "CPalbeLinux", "CPalbeProcess", "CPalbeMallocCounter",
     ]).map { .target(name: $0) },
     path: "Tests/Support/SFUChurn", swiftSettings: strict),
@@ -237,7 +242,8 @@ let targets: [Target] = [
     base + [
       "PalbeCrypto", "PalbeProtobuf", "PalbeDTLS", "PalbeICE", "PalbeRTP", "PalbeSDP", "PalbeLiveKit",
       "PalbeSFUCore",
-      "PalbeCallCore", "PalbeFrameEncryption", "PalbeEventLoop", "PalbeWebServer", "PalbeTestKit",
+      "PalbeCallCore", "PalbeFrameEncryption", "PalbeEventLoop", "PalbeWebServer", "PalbeSocketCalls",
+      "PalbeTestKit",
       "CPalbeLinux", "CPalbeZlib",
       "CPalbeMallocCounter",
     ]),

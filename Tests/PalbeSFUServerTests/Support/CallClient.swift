@@ -4,10 +4,10 @@ import PalbeEventLoop
 import PalbeFrameEncryption
 import PalbeICE
 import PalbeRTP
+import PalbeSocketCalls
 import PalbeUnits
 import PalbeWebServer
 import PalbeWire
-import Synchronization
 
 @testable import PalbeSFUServer
 
@@ -58,29 +58,11 @@ final class CallClient {
     _ server: SFUServer, room: String, identity: String, isolation: isolated (any Actor)? = #isolation
   ) async throws -> CallClient {
     try await CallClient(room: room, identity: identity) { request in
-      let received = Received()
-      let token = Tokens.join(room: room, identity: identity)
-      let item = Base64.encode(request, alphabet: .url)
-      let web = try await WebSocketClient.connect(
-        to: server.url + "/rtc/v1?access_token=\(token)&join_request=\(item)", handler: received)
+      let line = SignalingLine()
+      try await line.connect(
+        to: server.url, token: Tokens.join(room: room, identity: identity), joinRequest: request)
       return Signaling(
-        send: { web.send(binary: $0) }, receive: { received.take() }, end: { web.disconnect() })
-    }
-  }
-
-  private final class Received: WebSocketHandler {
-    private let messages = Mutex<[[UInt8]]>([])
-
-    func opened() {}
-    func received(binary: [UInt8]) { messages.withLock { $0.append(binary) } }
-    func received(text: String) {}
-    func closed(_ closure: WebSocketClosure) {}
-
-    func take() -> [[UInt8]] {
-      messages.withLock { messages in
-        defer { messages = [] }
-        return messages
-      }
+        send: { line.send($0) }, receive: { line.take().messages }, end: { line.end() })
     }
   }
 
@@ -92,7 +74,7 @@ final class CallClient {
     let now = MonotonicClock.now()
     for message in signaling.receive() { session.handleSignal(message.span, at: now) }
     for index in 0..<(try socket.receive(into: &incoming)) {
-      Self.deliver(index, of: &incoming, to: &session, at: now)
+      session.receive(index, of: &incoming, at: now)
     }
     while let stream, let source = destination, var datagram = stream.receive() {
       let count = datagram.count
@@ -102,15 +84,6 @@ final class CallClient {
     }
     if let deadline = session.nextDeadline, deadline <= now { session.handleTimeout(at: now) }
     drain(at: now)
-  }
-
-  private static func deliver(
-    _ index: Int, of batch: inout ReceiveBatch, to session: inout CallSession, at now: Instant
-  ) {
-    let count = batch.byteCount(index)
-    let source = batch.source(index)
-    var slot = batch.slot(index)
-    session.receive(&slot, count: count, from: source, at: now)
   }
 
   private func drain(at now: Instant) {

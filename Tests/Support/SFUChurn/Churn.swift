@@ -58,7 +58,7 @@ public final class Churn {
     configuration.worker.departureTimeout = .seconds(1)
     server = try SFUServer(configuration)
     var source = SystemRandom.source()
-    certificate = try DTLSIdentity(nowUnix: WallClock.unixNanoseconds() / 1_000_000_000, using: &source)
+    certificate = try DTLSIdentity(nowUnix: WallClock.unixSeconds, using: &source)
   }
 
   /// Lives it all. Takes the seconds asked for and some 20 more.
@@ -174,7 +174,7 @@ public final class Churn {
   }
 
   private func token(room: String, identity: String) -> String {
-    let expiry = WallClock.unixNanoseconds() / 1_000_000_000 + 600
+    let expiry = WallClock.unixSeconds + 600
     let claims = """
       {"iss":"\(Self.key)","sub":"\(identity)","exp":\(expiry),"video":{"roomJoin":true,"room":"\(room)"}}
       """

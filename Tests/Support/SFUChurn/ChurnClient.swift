@@ -3,60 +3,9 @@ import PalbeDTLS
 import PalbeEventLoop
 import PalbeFrameEncryption
 import PalbeRTP
+import PalbeSocketCalls
 import PalbeUnits
 import PalbeWebServer
-import PalbeWire
-import Synchronization
-
-/// A client's WebSocket, between its thread and the crowd's.
-private final class Line: WebSocketHandler {
-  private struct State {
-    var client: WebSocketClient?
-    var messages: [[UInt8]] = []
-    var isClosed = false
-    var isLeaving = false
-  }
-  private let state = Mutex(State())
-
-  func opened() {}
-  func received(binary: [UInt8]) { state.withLock { $0.messages.append(binary) } }
-  func received(text: String) {}
-  func closed(_ closure: WebSocketClosure) { state.withLock { $0.isClosed = true } }
-
-  func open(_ url: String) {
-    Task {
-      let client = try? await WebSocketClient.connect(to: url, handler: self)
-      // It may have been told to leave meanwhile.
-      let isLeaving = state.withLock { state in
-        if !state.isLeaving { state.client = client }
-        if client == nil { state.isClosed = true }
-        return state.isLeaving
-      }
-      if isLeaving { client?.disconnect() }
-    }
-  }
-
-  func take() -> (messages: [[UInt8]], isClosed: Bool) {
-    state.withLock { state in
-      defer { state.messages = [] }
-      return (state.messages, state.isClosed)
-    }
-  }
-
-  func send(_ message: [UInt8]) {
-    let client = state.withLock { $0.client }
-    client?.send(binary: message)
-  }
-
-  func end(_ close: (WebSocketClient) -> Void) {
-    let client = state.withLock { state in
-      state.isLeaving = true
-      defer { state.client = nil }
-      return state.client
-    }
-    if let client { close(client) }
-  }
-}
 
 /// One participant's life: the client core over a real WebSocket and a real UDP socket.
 final class ChurnClient {
@@ -67,7 +16,7 @@ final class ChurnClient {
   /// Media packets' frames that came from others.
   private(set) var frameCount = 0
   private var session: CallSession
-  private let line = Line()
+  private let line = SignalingLine()
   private var packet = [UInt8](repeating: 0, count: 1_500)
   private var timestamp: UInt32 = 0
   private var tracks: [RemoteTrackID] = []
@@ -81,9 +30,7 @@ final class ChurnClient {
       configuration: configuration, identity: certificate, localAddresses: [socket.localAddress],
       keys: CallKeyLedger(), random: SystemRandom.source(), now: joinedAt,
       unixNanoseconds: WallClock.unixNanoseconds())
-    let item = Base64.encode(session.joinRequest, alphabet: .url)
-    let target = url + "/rtc/v1?access_token=\(token)&join_request=\(item)"
-    line.open(target)
+    line.open(to: url, token: token, joinRequest: session.joinRequest)
   }
 
   private static var options: UDPSocket.Options {
@@ -100,19 +47,10 @@ final class ChurnClient {
     for message in messages { session.handleSignal(message.span, at: now) }
     if isClosed { session.signalingClosed(at: now) }
     for index in 0..<(try socket.receive(into: &incoming)) {
-      Self.deliver(index, of: &incoming, to: &session, at: now)
+      session.receive(index, of: &incoming, at: now)
     }
     if let deadline = session.nextDeadline, deadline <= now { session.handleTimeout(at: now) }
     drain(at: now)
-  }
-
-  private static func deliver(
-    _ index: Int, of batch: inout ReceiveBatch, to session: inout CallSession, at now: Instant
-  ) {
-    let count = batch.byteCount(index)
-    let source = batch.source(index)
-    var slot = batch.slot(index)
-    session.receive(&slot, count: count, from: source, at: now)
   }
 
   private func drain(at now: Instant) {
@@ -151,12 +89,12 @@ final class ChurnClient {
   }
 
   /// Its process is gone: no word, and its WebSocket breaks.
-  func crash() { end { $0.disconnect() } }
+  func crash() { end() }
 
   /// Its network is gone, and its WebSocket stays open.
   func fallSilent() { isSilent = true }
 
-  private func end(_ close: (WebSocketClient) -> Void) {
+  private func end(_ close: (WebSocketClient) -> Void = { $0.disconnect() }) {
     isSilent = true
     line.end(close)
   }

@@ -1,45 +1,34 @@
 import CPalbeLinux
 import PalbeCallCore
-import PalbeCrypto
 import PalbeDTLS
 import PalbeEventLoop
 import PalbeFrameEncryption
 import PalbeRTP
+import PalbeSFUServer
+import PalbeSocketCalls
 import PalbeUnits
-import PalbeWebServer
 import PalbeWire
 import Synchronization
 
 /// A participant with real signaling, ICE, DTLS and SRTP, driven by the load's thread. What it receives is counted and
 /// thrown away; only checks, handshakes and what is asked of a publisher reach its session.
 final class BenchClient {
-  /// How its signaling reaches the server.
-  struct Signaling {
-    var send: ([UInt8]) -> Void
-    var receive: () -> [[UInt8]]
-    var end: () -> Void
-  }
-
   private var session: CallSession
   let socket: UDPSocket
   private var incoming = ReceiveBatch(capacity: 64, slotByteCount: 512)
   private var outgoing = SendBatch(capacity: 64, slotByteCount: 1_500)
-  private let signaling: Signaling
+  private let line = SignalingLine()
   private(set) var isConnected = false
   /// A key frame is wanted.
   var wantsKeyFrame = false
   private(set) var received = 0
-  private(set) var firstPacketAt: Instant?
-  /// When each of its frames was sent, by RTP timestamp, on CLOCK_REALTIME.
-  var sentAt: [UInt32: Int64] = [:]
   /// Sampled: the delay of every packet is noted.
   var isSampled = false { didSet { if isSampled { _ = palbe_stamp_arrivals(socket.fileDescriptor) } } }
-  private(set) var mediaPackets = 0
-  private(set) var mediaByteCount = 0
 
+  /// Over a real WebSocket.
   init(
-    _ identity: DTLSIdentity, room: String, name: String, publishes: Set<LocalTrack>, expecting others: Int,
-    connect: ([UInt8]) throws -> Signaling
+    port: UInt16, _ identity: DTLSIdentity, room: String, name: String, publishes: Set<LocalTrack> = [],
+    expecting others: Int = 1
   ) throws {
     socket = try UDPSocket(binding: SocketAddress(ipv4: 127, 0, 0, 1, port: 0))
     var configuration = CallConfiguration(
@@ -49,37 +38,10 @@ final class BenchClient {
       configuration: configuration, identity: identity, localAddresses: [socket.localAddress],
       keys: CallKeyLedger(), random: SystemRandom.source(), now: MonotonicClock.now(),
       unixNanoseconds: WallClock.unixNanoseconds())
-    signaling = try connect(session.joinRequest)
-  }
-
-  private final class Received: WebSocketHandler {
-    private let messages = Mutex<[[UInt8]]>([])
-    func opened() {}
-    func received(binary: [UInt8]) { messages.withLock { $0.append(binary) } }
-    func received(text: String) {}
-    func closed(_ closure: WebSocketClosure) {}
-    func take() -> [[UInt8]] {
-      messages.withLock { messages in
-        guard !messages.isEmpty else { return [] }
-        defer { messages = [] }
-        return messages
-      }
-    }
-  }
-
-  /// Over a real WebSocket.
-  static func join(
-    port: UInt16, _ identity: DTLSIdentity, room: String, name: String, publishes: Set<LocalTrack> = [],
-    expecting others: Int = 1
-  ) throws -> BenchClient {
-    try BenchClient(identity, room: room, name: name, publishes: publishes, expecting: others) { request in
-      let handler = Received()
-      let item = Base64.encode(request, alphabet: .url)
-      let url =
-        "ws://127.0.0.1:\(port)/rtc/v1?access_token=\(token(room: room, name: name))&join_request=\(item)"
-      let web = try waiting { try await WebSocketClient.connect(to: url, handler: handler) }
-      return Signaling(
-        send: { web.send(binary: $0) }, receive: { handler.take() }, end: { web.disconnect() })
+    let request = session.joinRequest
+    try waiting { [line] in
+      try await line.connect(
+        to: "ws://127.0.0.1:\(port)", token: Self.token(room: room, name: name), joinRequest: request)
     }
   }
 
@@ -87,26 +49,23 @@ final class BenchClient {
   static let secret = "a secret of thirty-two characters"
 
   private static func token(room: String, name: String) -> String {
-    func part(_ text: String) -> String { Base64.encode([UInt8](text.utf8), alphabet: .url, padded: false) }
-    let expiry = WallClock.unixNanoseconds() / 1_000_000_000 + 3_600
-    let text =
-      part(#"{"alg":"HS256","typ":"JWT"}"#) + "."
-      + part(
-        #"{"iss":"\#(key)","sub":"\#(name)","exp":\#(expiry),"video":{"roomJoin":true,"room":"\#(room)"}}"#)
-    let mac = HMAC<SHA256>.authenticationCode(for: [UInt8](text.utf8), using: [UInt8](secret.utf8))
-    return text + "." + Base64.encode(mac, alphabet: .url, padded: false)
+    let expiry = WallClock.unixSeconds + 3_600
+    let claims = """
+      {"iss":"\(key)","sub":"\(name)","exp":\(expiry),"video":{"roomJoin":true,"room":"\(room)"}}
+      """
+    return JSONWebToken.signed([UInt8](claims.utf8), secret: secret)
   }
 
   /// Handles signaling and timers, and sends what is due.
   func turn() {
     let now = MonotonicClock.now()
-    for message in signaling.receive() { session.handleSignal(message.span, at: now) }
+    for message in line.take().messages { session.handleSignal(message.span, at: now) }
     if let deadline = session.nextDeadline, deadline <= now { session.handleTimeout(at: now) }
     flush(at: now)
   }
 
   func flush(at now: Instant) {
-    while let message = session.pollSignal() { signaling.send(message) }
+    while let message = session.pollSignal() { line.send(message) }
     while let event = session.pollEvent() {
       if event == .connected { isConnected = true }
       if event == .keyFrameRequested(.camera) { wantsKeyFrame = true }
@@ -138,12 +97,11 @@ final class BenchClient {
         switch kind {
         case .rtp: media += 1
         case .rtcp where !isSource: continue
-        default: Self.deliver(index, of: &incoming, to: &session)
+        default: session.receive(index, of: &incoming, at: MonotonicClock.now())
         }
       }
       guard count == incoming.capacity else { break }
     }
-    if media > 0, firstPacketAt == nil { firstPacketAt = MonotonicClock.now() }
     received += media
     return media
   }
@@ -165,13 +123,6 @@ final class BenchClient {
     }
     received += media
     return media
-  }
-
-  private static func deliver(_ index: Int, of batch: inout ReceiveBatch, to session: inout CallSession) {
-    let count = batch.byteCount(index)
-    let source = batch.source(index)
-    var slot = batch.slot(index)
-    session.receive(&slot, count: count, from: source, at: MonotonicClock.now())
   }
 
   /// Sends one encoded frame; returns how many packets that was.
@@ -200,37 +151,29 @@ final class BenchClient {
     }
   }
 
-  /// Gives the session a datagram of the server's, where there is no network.
-  func receive(_ datagram: [UInt8], from source: SocketAddress) {
-    var bytes = datagram
-    let count = bytes.count
-    var span = bytes.mutableSpan
-    session.receive(&span, count: count, from: source, at: MonotonicClock.now())
-  }
-
-  func end() { signaling.end() }
+  func end() { line.end() }
 }
 
 /// Runs `body` and waits for it, for at most as long as it has limits itself.
-func waiting<Result: Sendable>(_ body: @escaping @Sendable () async throws -> Result) throws -> Result {
-  let outcome = Mutex<Swift.Result<Result, any Error>?>(nil)
-  let holder = Holder(outcome: outcome)
+func waiting(_ body: @escaping @Sendable () async throws -> Void) throws {
+  let outcome = Outcome()
   Task.detached {
-    do { holder.set(.success(try await body())) } catch { holder.set(.failure(error)) }
+    do {
+      try await body()
+      outcome.set(.success(()))
+    } catch { outcome.set(.failure(error)) }
   }
-  return try holder.wait().get()
+  try outcome.wait().get()
 }
 
-private final class Holder<Value: Sendable>: Sendable {
-  private let outcome: Mutex<Swift.Result<Value, any Error>?>
-  private let wakeUp = try? WakeUp()
-  init(outcome: consuming Mutex<Swift.Result<Value, any Error>?>) { self.outcome = outcome }
-  func set(_ value: Swift.Result<Value, any Error>) {
-    outcome.withLock { $0 = value }
-  }
-  func wait() -> Swift.Result<Value, any Error> {
+private final class Outcome: Sendable {
+  private let result = Mutex<Result<Void, any Error>?>(nil)
+
+  func set(_ value: Result<Void, any Error>) { result.withLock { $0 = value } }
+
+  func wait() -> Result<Void, any Error> {
     while true {
-      if let value = outcome.withLock({ $0 }) { return value }
+      if let value = result.withLock({ $0 }) { return value }
       usleep(100)
     }
   }

@@ -65,7 +65,7 @@ final class SFURun {
   let scenario: SFUScenario
   private let server: SFUServer
   private let worker: ThreadProbe
-  private let web: ThreadProbe?
+  private let web: ThreadProbe
   private var clients: [BenchClient] = []
   /// Indices of those who publish.
   private var sources: [Int] = []
@@ -96,11 +96,10 @@ final class SFURun {
     configuration.usesSegmentation = segmentation
     configuration.log = ServerLog(level: .warning)
     server = try SFUServer(configuration)
-    guard let worker = ThreadProbe(name: "sfu-worker-0") else { throw BenchError.noThread }
-    self.worker = worker
-    web = ThreadProbe(name: "web-server")
+    worker = try ThreadProbe(name: "sfu-worker-0")
+    web = try ThreadProbe(name: "web-server")
     worker.pin(to: 1)
-    let before = worker.liveByteCount + (web?.liveByteCount ?? 0)
+    let before = worker.liveByteCount + web.liveByteCount
     clients = try Self.join(scenario, server)
     let perRoom = scenario.publishers + scenario.listeners
     sources = (0..<scenario.rooms).flatMap { room in
@@ -121,13 +120,7 @@ final class SFURun {
       var relay = relay
       relay.run(stop: stop)
     }
-    var probe = ThreadProbe(name: "bench-relay")
-    while probe == nil {
-      usleep(1_000)
-      probe = ThreadProbe(name: "bench-relay")
-    }
-    guard let probe else { throw BenchError.noThread }
-    relayProbe = probe
+    relayProbe = try ThreadProbe(name: "bench-relay")
     relayProbe.pin(to: 1)
     for index in sources.indices {
       let pointer = UnsafeMutablePointer<RelaySource>.allocate(capacity: 1)
@@ -135,7 +128,7 @@ final class SFURun {
       relaySources.append(pointer)
     }
     try start()
-    let after = worker.liveByteCount + (web?.liveByteCount ?? 0)
+    let after = worker.liveByteCount + web.liveByteCount
     bytesPerSubscriber = (after - before) / scenario.subscribers
   }
 
@@ -150,16 +143,16 @@ final class SFURun {
     }
   }
 
-  enum BenchError: Error { case noThread, notConnected, noMedia }
+  enum BenchError: Error { case notConnected, noMedia }
 
   private static func join(_ scenario: SFUScenario, _ server: SFUServer) throws -> [BenchClient] {
     var random = SystemRandom.source()
-    let identity = try DTLSIdentity(nowUnix: WallClock.unixNanoseconds() / 1_000_000_000, using: &random)
+    let identity = try DTLSIdentity(nowUnix: WallClock.unixSeconds, using: &random)
     var clients: [BenchClient] = []
     for room in 0..<scenario.rooms {
       for number in 0..<scenario.publishers + scenario.listeners {
         let isSource = number < scenario.publishers
-        let client = try BenchClient.join(
+        let client = try BenchClient(
           port: server.signalingAddress.port, identity, room: "room \(room)".replacingSpace,
           name: "p\(number)", publishes: isSource ? [scenario.track] : [], expecting: scenario.publishers)
         client.isSource = isSource

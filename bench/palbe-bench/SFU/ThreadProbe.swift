@@ -6,8 +6,26 @@ import Glibc
 struct ThreadProbe {
   let thread: Int32
 
-  /// The newest thread of that name; nil when there is none.
-  init?(name: String) {
+  /// The newest thread of that name. A thread names itself after it was started, so this waits up to 5 s for it.
+  ///
+  /// - Throws: `Missing` when there is none then.
+  init(name: String) throws {
+    for _ in 0..<5_000 {
+      if let found = Self.newest(named: name) {
+        thread = found
+        return
+      }
+      usleep(1_000)
+    }
+    throw Missing(name: name)
+  }
+
+  struct Missing: Error, CustomStringConvertible {
+    var name: String
+    var description: String { "no thread of this process is called \(name)" }
+  }
+
+  private static func newest(named name: String) -> Int32? {
     var found: Int32?
     guard let folder = opendir("/proc/self/task") else { return nil }
     defer { closedir(folder) }
@@ -15,11 +33,10 @@ struct ThreadProbe {
       let text = withUnsafePointer(to: &entry.pointee.d_name) {
         $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
       }
-      guard let thread = Int32(text), Self.name(of: thread) == name else { continue }
+      guard let thread = Int32(text), self.name(of: thread) == name else { continue }
       found = max(found ?? 0, thread)
     }
-    guard let found else { return nil }
-    thread = found
+    return found
   }
 
   private static func name(of thread: Int32) -> String {
