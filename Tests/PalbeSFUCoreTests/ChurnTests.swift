@@ -42,7 +42,7 @@ struct ChurnTests {
         let room = "room-\(Int.random(in: 0..<6, using: &random))"
         world.join(client, grant: { $0.room = room })
         open.append(client)
-        if let participant = world.worker.people.last { seen.append(Weak(participant)) }
+        if let participant = world.worker.participants.last { seen.append(Weak(participant)) }
       }
       world.run(for: .milliseconds(Int.random(in: 0...250, using: &random)))
       for client in open where client.isUp && !client.tracks.isEmpty && !client.isClosed {
@@ -72,7 +72,7 @@ struct ChurnTests {
     }
     #expect(connected > 60)
     world.run(for: .seconds(120))
-    #expect(world.worker.people.isEmpty)
+    #expect(world.worker.participants.isEmpty)
     #expect(world.worker.nextDeadline == nil)
     #expect(world.command(.list(names: [])) == .rooms([]))
     #expect(seen.count >= 190)

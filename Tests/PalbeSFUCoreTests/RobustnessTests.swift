@@ -103,9 +103,9 @@ struct RobustnessTests {
       var span = buffer.mutableSpan
       world.worker.receive(&span, count: bytes.count, from: alice.address, at: world.now)
     }
-    #expect(world.worker.people.map(\.identity).sorted() == (isHeard ? ["bob"] : []))
+    #expect(world.worker.participants.map(\.identity).sorted() == (isHeard ? ["bob"] : []))
     world.run(for: .seconds(1))
-    #expect(world.worker.people.count == (isHeard ? 1 : 0))
+    #expect(world.worker.participants.count == (isHeard ? 1 : 0))
   }
 
   @Test("Garbage datagrams, from strangers and from a participant's own address, change nothing")

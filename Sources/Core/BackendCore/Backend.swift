@@ -103,15 +103,19 @@ public struct Backend<Store: BackendStore> {
   private mutating func answer(_ call: BackendCall, at now: ServerTime) throws(BackendFailure)
     -> BackendResponse
   {
+    var device: DeviceRow?
     switch call.request {
     case .registerUser, .enrolDevice: break
     default:
-      let device = try authenticate(call.caller)
-      if let wait = live.rates.spend(device.id, at: now.instant, limits) {
+      let known = try authenticate(call.caller)
+      device = known
+      if let wait = live.rates.spend(known.id, at: now.instant, limits) {
         throw .rateLimited(retryAfter: wait)
       }
     }
-    guard let key = call.idempotencyKey else { return try dispatch(call.request, call.caller, now) }
+    guard let key = call.idempotencyKey else {
+      return try dispatch(call.request, of: call.caller.user, by: device, at: now)
+    }
     guard (1...64).contains(key.key.count), key.digest.count <= 64 else { throw .invalidRequest(.range) }
     let owner = call.caller.device?.bytes ?? call.caller.user.bytes
     if let first = try store.idempotency(owner: owner, key: key.key), first.expiresAt > expiryTime(now) {
@@ -119,7 +123,7 @@ public struct Backend<Store: BackendStore> {
       guard let response = BackendResponse(stored: first.response) else { throw .unavailable(.corrupted) }
       return response
     }
-    let response = try dispatch(call.request, call.caller, now)
+    let response = try dispatch(call.request, of: call.caller.user, by: device, at: now)
     if let stored = response.stored {
       let expires = now.wall + limits.idempotencyTime
       try store.put(
@@ -128,15 +132,16 @@ public struct Backend<Store: BackendStore> {
     return response
   }
 
+  /// - Parameter device: the caller's, authenticated; nil for a request that needs none.
   private mutating func dispatch(
-    _ request: BackendRequest, _ caller: Caller, _ now: ServerTime
+    _ request: BackendRequest, of user: UserID, by device: DeviceRow?, at now: ServerTime
   ) throws(BackendFailure) -> BackendResponse {
     switch request {
-    case .registerUser: return try registerUser(caller.user)
-    case .enrolDevice(let enrolment): return try enrol(enrolment, of: caller.user, at: now)
+    case .registerUser: return try registerUser(user)
+    case .enrolDevice(let enrolment): return try enrol(enrolment, of: user, at: now)
     default: break
     }
-    let device = try authenticate(caller)
+    guard let device else { throw .deviceNotEnrolled }
     switch request {
     case .registerUser, .enrolDevice: throw .invalidRequest(.range)
     case .devices: return try devices(of: device.user)

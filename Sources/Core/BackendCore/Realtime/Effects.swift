@@ -63,10 +63,8 @@ extension Backend {
   }
 
   /// Tells a topic, where anybody listens.
-  func isHeard(_ topic: Topic) -> Bool { live.hasSubscribers(topic) }
-
   private mutating func publish(_ topic: Topic, _ event: RealtimeEvent) {
-    if isHeard(topic) { events.append(.publish(topic, event)) }
+    if live.hasSubscribers(topic) { events.append(.publish(topic, event)) }
   }
 
   private func sorted(_ connections: Set<ConnectionID>?) -> [ConnectionID] {

@@ -12,7 +12,7 @@ import PalbeWire
 ///                           └─ probe ─▶ repeated packets, or padding
 ///
 /// While the pacer allows, which is nearly always, a packet goes straight through: it is numbered and counted, and
-/// nothing else. One that has to wait lies in its track's cache, and those behind it wait too. Sound never waits.
+/// nothing else. One that has to wait lies in its source's history, and those behind it wait too. Sound never waits.
 ///
 /// A link that nobody reports on within `patience` is taken for one without limits: it is a client that negotiated
 /// feedback and sends none.
@@ -87,13 +87,9 @@ final class LinkControl {
   /// Keeps a packet for later. Where too many wait, all of its track are given up for a new key frame.
   func hold(_ packet: PacedPacket, at now: Instant) {
     guard !isClosed else { return }
-    guard !queue.isFull else { return giveUp(packet.track, at: now) }
+    guard !queue.isFull else { return packet.track.interrupt(at: now) }
     queue.append(packet)
     schedule(at: now)
-  }
-
-  private func giveUp(_ track: DownTrack, at now: Instant) {
-    track.interrupt(at: now)
   }
 
   /// Drops what waits of a track and was not begun. Returns the first of its numbers.
@@ -153,7 +149,7 @@ final class LinkControl {
         nextSendAt = max(time, now + .microseconds(1))
         return nil
       case .late:
-        giveUp(packet.track, at: now)
+        packet.track.interrupt(at: now)
         // What is left of a frame that was begun is late too.
         if queue.first?.sequence == packet.sequence { queue.removeFirst() }
       case .now:

@@ -1,7 +1,7 @@
 import PalbeRTP
 import PalbeUnits
 
-/// A packet that waits until its link takes it: it lies in its track's cache.
+/// A packet that waits until its link takes it: it lies in its source's history.
 struct PacedPacket {
   let track: DownTrack
   let sequence: SequenceNumber
@@ -12,7 +12,7 @@ struct PacedPacket {
 
 /// The packets that wait for one link, first in, first out.
 struct PacedQueue {
-  /// Half of what a track's cache holds, so that nothing that waits is overwritten there.
+  /// Half of what a source's history holds, so that nothing that waits is overwritten there.
   static let limit = 256
 
   private var packets: [PacedPacket] = []

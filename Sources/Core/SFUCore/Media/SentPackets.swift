@@ -51,9 +51,8 @@ struct SentPackets {
 
   /// What was sent under the number, when it was not repaired within `interval`; notes that it is repaired now.
   mutating func claim(_ number: SequenceNumber, at now: Instant, interval: TimeDelta) -> Entry? {
+    guard let entry = entry(number) else { return nil }
     let index = Int(number.rawValue) & mask
-    let entry = entries[index]
-    guard entry.source.rawValue != 0, entry.number == number else { return nil }
     let milliseconds = UInt32(truncatingIfNeeded: now.nanoseconds / 1_000_000)
     if entry.isRepaired, milliseconds &- entry.repairedAt < interval.wholeMilliseconds { return nil }
     entries[index].isRepaired = true

@@ -154,9 +154,6 @@ import PalbeWire
     }
   }
 
-  /// Everyone on this worker; for tests.
-  var people: [Participant] { directory.participants }
-
   /// True for an address that a participant's check came from; what else connects may be closed.
   public func isServed(_ remote: SocketAddress) -> Bool { directory.endpoint(at: remote) != nil }
 

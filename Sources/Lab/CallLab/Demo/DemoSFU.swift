@@ -65,7 +65,7 @@ final class DemoSFU: Sendable {
   /// A token for its rooms.
   func token(room: String, identity: String) throws -> String {
     try TestToken(room: room, identity: identity).signed(
-      key: Self.keyName, secret: secret, now: WallClock.unixNanoseconds() / 1_000_000_000)
+      key: Self.keyName, secret: secret, now: WallClock.unixSeconds)
   }
 
   /// The packets it received. Call after it has ended, when all are written.

@@ -338,9 +338,7 @@ struct MediaWorker: ~Copyable {
   }
 
   private func refreshToken(for grant: AccessGrant, on id: ConnectionID) {
-    guard let token = minter?.token(for: grant, now: WallClock.unixSeconds) else {
-      return
-    }
+    guard let token = minter?.token(for: grant, now: WallClock.unixSeconds) else { return }
     connections[id]?.send(LiveKit.SignalResponse(.refreshToken(token)).serialized())
   }
 

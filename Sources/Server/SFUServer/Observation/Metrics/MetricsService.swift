@@ -28,7 +28,7 @@ final class MetricsService: WebServerHandler {
   private let configuration: SFUServer.MetricsConfiguration
   private let inboxes: [WorkerInbox]
   private let isReady: @Sendable () -> Bool
-  private let startedAt = WallClock.unixNanoseconds() / 1_000_000_000
+  private let startedAt = WallClock.unixSeconds
 
   init(
     _ configuration: SFUServer.MetricsConfiguration, inboxes: [WorkerInbox],
