@@ -274,7 +274,9 @@ struct DefenceTests {
 
 extension World {
   /// Somebody by identity, for what only the worker knows.
-  func participant(_ identity: String) -> Participant? { worker.participants.first { $0.identity == identity } }
+  func participant(_ identity: String) -> Participant? {
+    worker.participants.first { $0.identity == identity }
+  }
 
   func isServed(_ address: SocketAddress) -> Bool { worker.isServed(address) }
 }
