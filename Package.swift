@@ -45,6 +45,15 @@ func tool(_ name: String, _ dependency: String, path: String? = nil, extra: [Str
     swiftSettings: strict)
 }
 
+/// A public product: nothing below it shows in its interface (S0-10, S4-50).
+func sdk(_ name: String, _ dependencies: [String]) -> Target {
+  .target(
+    name: name,
+    dependencies: dependencies.map { .target(name: $0) },
+    path: "Sources/SDK/\(name)",
+    swiftSettings: strict + [.enableUpcomingFeature("InternalImportsByDefault")])
+}
+
 let base = ["PalbeUnits", "PalbeWire"]
 
 let targets: [Target] = [
@@ -112,17 +121,15 @@ let targets: [Target] = [
   library("Server", "BackendServer", base + ["PalbeBackendCore", "PalbeSQLStore"], settings: strict),
 
   // SDK: the public products; their names carry no further prefix.
+  sdk("Palbase", base + ["PalbeCrypto", "PalbeWebServer", "CPalbeCurl"]),
   .target(
     name: "PalbeMessaging", dependencies: [], path: "Sources/SDK/PalbeMessaging", swiftSettings: strict),
-  .target(
-    name: "PalbeCall",
-    dependencies: (base + [
+  sdk(
+    "PalbeCall",
+    base + [
       "PalbeMessaging", "PalbeCallCore", "PalbeDTLS", "PalbeFrameEncryption", "PalbeOpus", "PalbeVP8",
       "PalbeMediaFiles", "PalbeEventLoop", "PalbeWebServer",
-    ]).map { .target(name: $0) },
-    path: "Sources/SDK/PalbeCall",
-    // Nothing of the engine may show in the public interface (S4-50).
-    swiftSettings: strict + [.enableUpcomingFeature("InternalImportsByDefault")]),
+    ]),
 
   // Lab
   library(
@@ -252,6 +259,7 @@ let targets: [Target] = [
     "PalbeBackendServer",
     base + ["PalbeMLSMessages", "PalbeBackendCore", "PalbeSQLStore", "PalbeBackendKit", "PalbeTestKit"],
     exclude: ["Golden"]),
+  tests("Palbase", base + ["PalbeBackendCore", "PalbeCrypto", "PalbeWebServer", "PalbeTestKit"]),
   tests("PalbeMessaging", ["PalbeTestKit"]),
   tests(
     "PalbeCall",
@@ -282,6 +290,7 @@ let innerProducts: [Product] =
 let package = Package(
   name: "palbe",
   products: [
+    .library(name: "Palbase", targets: ["Palbase"]),
     .library(name: "PalbeMessaging", targets: ["PalbeMessaging"]),
     .library(name: "PalbeCall", targets: ["PalbeCall"]),
     .library(name: "PalbeFrameEncryption", targets: ["PalbeFrameEncryption"]),
