@@ -111,12 +111,19 @@ let targets: [Target] = [
   library("IO", "YAML", ["CPalbeYAML"], settings: strict),
 
   // Server
-  library("Server", "SFUSettings", ["PalbeUnits", "PalbeYAML", "PalbeCommandLine"], settings: strict),
+  library("Server", "ServerSettings", ["PalbeUnits", "PalbeYAML", "PalbeCommandLine"], settings: strict),
+  library(
+    "Server", "ServerObservation", base + ["PalbeCrypto", "PalbeEventLoop", "PalbeWebServer"],
+    settings: strict),
+  library(
+    "Server", "SFUSettings", ["PalbeUnits", "PalbeYAML", "PalbeCommandLine", "PalbeServerSettings"],
+    settings: strict),
   library(
     "Server", "SFUServer",
     base + [
       "PalbeCrypto", "PalbeProtobuf", "PalbeLiveKit", "PalbeDTLS", "PalbeDataChannels", "PalbeICE",
-      "PalbeSFUCore", "PalbeEventLoop", "PalbeWebServer", "CPalbeZlib", "CPalbeCurl",
+      "PalbeSFUCore", "PalbeEventLoop", "PalbeWebServer", "PalbeServerObservation", "CPalbeZlib",
+      "CPalbeCurl",
     ], settings: strict),
   library("Server", "BackendServer", base + ["PalbeBackendCore", "PalbeSQLStore"], settings: strict),
 
@@ -146,8 +153,8 @@ let targets: [Target] = [
   tool(
     "palbe-sfu", "PalbeSFUServer",
     extra: [
-      "PalbeUnits", "PalbeCommandLine", "PalbeEventLoop", "PalbeSFUSettings", "PalbeSFUCore", "PalbeLiveKit",
-      "PalbeProtobuf", "PalbeWire",
+      "PalbeUnits", "PalbeCommandLine", "PalbeEventLoop", "PalbeServerSettings", "PalbeServerObservation",
+      "PalbeSFUSettings", "PalbeSFUCore", "PalbeLiveKit", "PalbeProtobuf", "PalbeWire",
     ]),
   tool("mls-interop", "PalbeMLSInterop", extra: ["PalbeUnits"]),
   tool("palbe-call", "PalbeCallLab", extra: base + ["PalbeCommandLine", "PalbeEventLoop"]),
@@ -155,7 +162,8 @@ let targets: [Target] = [
     "palbe-bench", "PalbeFrameEncryption", path: "bench/palbe-bench",
     extra: base + [
       "PalbeCommandLine", "PalbeCrypto", "PalbeMLS", "PalbeMLSMessages", "PalbeRTP", "PalbeSRTP", "PalbeDTLS",
-      "PalbeLiveKit", "PalbeProtobuf", "PalbeSFUCore", "PalbeSFUServer", "PalbeCallCore", "PalbeEventLoop",
+      "PalbeLiveKit", "PalbeProtobuf", "PalbeSFUCore", "PalbeSFUServer", "PalbeServerObservation",
+      "PalbeCallCore", "PalbeEventLoop",
       "PalbeWebServer", "PalbeSocketCalls", "CPalbeOpenSSL", "CPalbeLinux", "CPalbeMallocCounter",
     ]),
 
@@ -189,7 +197,8 @@ let targets: [Target] = [
     dependencies: (base + [
       "PalbeSocketCalls", "PalbeDTLS", "PalbeRTP", "PalbeCallCore", "PalbeFrameEncryption", "PalbeEventLoop",
       "PalbeWebServer",
-      "PalbeSFUCore", "PalbeSFUServer", "CPalbeLinux", "CPalbeProcess", "CPalbeMallocCounter",
+      "PalbeSFUCore", "PalbeSFUServer", "PalbeServerObservation", "CPalbeLinux", "CPalbeProcess",
+      "CPalbeMallocCounter",
     ]).map { .target(name: $0) },
     path: "Tests/Support/SFUChurn", swiftSettings: strict),
   tool(
@@ -243,14 +252,17 @@ let targets: [Target] = [
   tests("PalbeSQLStore", base + ["PalbeCrypto", "PalbeTestKit"]),
   tests("PalbeMediaFiles", base + ["PalbeTestKit"]),
   tests("PalbeYAML", ["PalbeUnits"]),
-  tests("PalbeSFUSettings", ["PalbeUnits", "PalbeYAML", "PalbeCommandLine", "PalbeTestKit"]),
+  tests(
+    "PalbeSFUSettings",
+    ["PalbeUnits", "PalbeYAML", "PalbeCommandLine", "PalbeServerSettings", "PalbeTestKit"]),
+  tests("PalbeServerObservation", base + ["PalbeWebServer"]),
   tests(
     "PalbeSFUServer",
     base + [
       "PalbeCrypto", "PalbeProtobuf", "PalbeDTLS", "PalbeICE", "PalbeRTP", "PalbeSDP", "PalbeLiveKit",
       "PalbeSFUCore",
       "PalbeCallCore", "PalbeFrameEncryption", "PalbeEventLoop", "PalbeWebServer", "PalbeSocketCalls",
-      "PalbeTestKit",
+      "PalbeServerObservation", "PalbeTestKit",
       "CPalbeLinux", "CPalbeZlib",
       "CPalbeMallocCounter",
     ]),
@@ -266,7 +278,7 @@ let targets: [Target] = [
     base + [
       "PalbeMessaging", "PalbeCallCore", "PalbeFrameEncryption", "PalbeEventLoop", "PalbeMediaFiles",
       "PalbeWebServer",
-      "PalbeSFUServer", "PalbeSFUCore", "PalbeCallLab", "PalbeTestKit",
+      "PalbeSFUServer", "PalbeServerObservation", "PalbeSFUCore", "PalbeCallLab", "PalbeTestKit",
     ]),
   tests(
     "PalbeCallLab",

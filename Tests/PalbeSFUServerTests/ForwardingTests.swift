@@ -6,6 +6,7 @@ import PalbeEventLoop
 import PalbeLiveKit
 import PalbeProtobuf
 import PalbeSFUCore
+import PalbeServerObservation
 import PalbeUnits
 import Testing
 

@@ -1,5 +1,6 @@
 import PalbeEventLoop
 import PalbeSFUCore
+import PalbeServerObservation
 import PalbeUnits
 import Testing
 

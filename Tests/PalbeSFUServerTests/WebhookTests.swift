@@ -3,6 +3,7 @@ import PalbeCrypto
 import PalbeEventLoop
 import PalbeLiveKit
 import PalbeProtobuf
+import PalbeServerObservation
 import PalbeTestKit
 import PalbeUnits
 import PalbeWebServer

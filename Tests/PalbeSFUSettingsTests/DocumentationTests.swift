@@ -1,4 +1,5 @@
 import Foundation
+import PalbeServerSettings
 import PalbeTestKit
 import Testing
 
@@ -14,7 +15,7 @@ struct DocumentationTests {
     let end = "\n<!-- end -->"
     let begin = try #require(text.range(of: start)?.upperBound)
     let table = text[begin...].range(of: end).map { String(text[begin..<$0.lowerBound]) }
-    #expect(table == Settings.table)
+    #expect(table == Settings.schema.table)
   }
 
   @Test("every option of the unit and of the examples is there")

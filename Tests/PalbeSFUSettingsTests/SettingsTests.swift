@@ -1,4 +1,5 @@
 import PalbeCommandLine
+import PalbeServerSettings
 import PalbeUnits
 import Testing
 
@@ -6,7 +7,7 @@ import Testing
 
 @Suite("The configuration (S4 part 5)")
 struct SettingsTests {
-  static let command = Command(name: "serve", summary: "", options: Settings.options, examples: [])
+  static let command = Command(name: "serve", summary: "", options: Settings.schema.options, examples: [])
 
   static func load(
     _ arguments: [String] = [], _ environment: [String: String] = [:], files: [String: String] = [:]
@@ -220,7 +221,7 @@ struct SettingsTests {
     let names = SFUKeys.all.flatMap { [$0.name] + $0.aliases }
     #expect(Set(names).count == names.count)
     #expect(Set(SFUKeys.all.map(\.option)).count == SFUKeys.all.count)
-    #expect(Set(SFUKeys.all.map(\.variable)).count == SFUKeys.all.count)
+    #expect(Set(SFUKeys.all.map { Settings.schema.variable(of: $0) }).count == SFUKeys.all.count)
     for name in names { #expect(ForeignKeys.answers[name] == nil, "\(name)") }
     for setting in SFUKeys.all {
       #expect(!setting.help.isEmpty && !setting.help.hasSuffix("."))

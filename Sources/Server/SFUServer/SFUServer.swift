@@ -1,6 +1,7 @@
 import PalbeDTLS
 import PalbeEventLoop
 public import PalbeSFUCore
+public import PalbeServerObservation
 public import PalbeUnits
 import PalbeWebServer
 import Synchronization
@@ -161,7 +162,7 @@ public final class SFUServer: Sendable {
     let address = configuration.listenAddresses[0]
     do throws(WebServerError) {
       return try WebServer(
-        host: address.host, port: metrics.port, limits: MetricsService.limits,
+        host: address.host, port: metrics.port, limits: MetricsPage.limits,
         handler: MetricsService(metrics, inboxes: workers.inboxes, isReady: { service.isRunning }))
     } catch {
       for web in webs { web.stop() }

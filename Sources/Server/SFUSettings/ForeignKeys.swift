@@ -1,17 +1,12 @@
+import PalbeServerSettings
+
 /// LiveKit's keys that mean nothing here, so that its operators' files get a clear word about each.
 ///
 /// A key is refused where going on without it would surprise: an address announced that was to be hidden, a name kept
 /// off that was to be off. All others are ignored with a warning.
 enum ForeignKeys {
-  enum Answer {
-    /// Nothing here does it.
-    case ignored(String)
-    /// It would matter.
-    case refused(String)
-  }
-
   /// By path; a section stands for all in it.
-  static let answers: [String: Answer] = [
+  static let answers: [String: SettingsSchema.ForeignKey] = [
     "redis": .ignored("this server runs alone: two of them behind one name split a room"),
     "region": .ignored("there is one node"),
     "node_selector": .ignored("there is one node"),

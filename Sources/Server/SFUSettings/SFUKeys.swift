@@ -1,4 +1,5 @@
 public import PalbeCommandLine
+public import PalbeServerSettings
 public import PalbeUnits
 
 /// Every key of `palbe-sfu`'s configuration, each once, in the order in which they are shown.

@@ -1,15 +1,9 @@
 public import PalbeCommandLine
+public import PalbeServerSettings
 public import PalbeUnits
 import PalbeYAML
 
-/// Why a configuration is refused: one line for a person, never with a secret in it.
-public struct SettingsError: Error, Equatable, Sendable, CustomStringConvertible {
-  public var description: String
-  /// An error.
-  public init(_ description: String) { self.description = description }
-}
-
-/// The configuration in effect: for each key its value and who gave it.
+/// The SFU's configuration in effect: for each key its value and who gave it.
 ///
 ///     let settings = try Settings(options: arguments, environment: environment, read: readFile)
 ///     let port = settings[SFUKeys.port]
@@ -17,42 +11,19 @@ public struct SettingsError: Error, Equatable, Sendable, CustomStringConvertible
 /// An option goes before a variable, that before the file, that before the default. A key is taken whole: lists of two sources
 /// are never mixed.
 public struct Settings: Sendable {
-  /// Who gave a value.
-  public enum Source: Equatable, Sendable, CustomStringConvertible {
-    case standard
-    case file(String, line: Int)
-    case variable(String)
-    case option(String)
+  /// The keys, with LiveKit's names for the same.
+  public static let schema: SettingsSchema = {
+    var schema = SettingsSchema(program: "palbe-sfu", keys: SFUKeys.all)
+    schema.foreignKeys = ForeignKeys.answers
+    schema.documentVariable = "LIVEKIT_CONFIG"
+    schema.foreignVariables = [SFUKeys.keys.name: "LIVEKIT_KEYS"]
+    // Variables of the operator's commands.
+    schema.otherVariables = ["PALBE_SFU_URL", "PALBE_SFU_API_KEY", "PALBE_SFU_API_SECRET"]
+    return schema
+  }()
 
-    /// "default", "sfu.yaml:3", "PALBE_SFU_PORT", "--port".
-    public var description: String {
-      switch self {
-      case .standard: "default"
-      case .file(let path, let line): "\(path):\(line)"
-      case .variable(let name), .option(let name): name
-      }
-    }
-  }
-
-  static let variablePrefix = "PALBE_SFU_"
-  /// The file's path.
-  static let configVariable = "PALBE_SFU_CONFIG"
-  /// LiveKit's names with the same meaning: a whole file, and keys.
-  static let liveKitConfigVariable = "LIVEKIT_CONFIG"
-  static let liveKitKeysVariable = "LIVEKIT_KEYS"
-  /// Variables of the operator's commands.
-  static let otherVariables = ["PALBE_SFU_URL", "PALBE_SFU_API_KEY", "PALBE_SFU_API_SECRET"]
-
-  private var values: [String: (value: SettingValue, source: Source)] = [:]
-  /// What was ignored, a line each.
-  public private(set) var warnings: [String] = []
-
-  /// The option that names the file.
-  public static let configOption = Option.value(
-    "--config", "FILE", "configuration file in YAML; \(configVariable) too")
-
-  /// The options of a command that takes a configuration.
-  public static let options: [Option] = [configOption] + SFUKeys.all.map(\.commandOption)
+  private let values: SettingValues
+  private let keysOfFile: [APIKey]
 
   /// Reads all sources.
   ///
@@ -63,162 +34,45 @@ public struct Settings: Sendable {
     options: ParsedArguments, environment: [String: String],
     read: (String, Bool) throws(SettingsError) -> [UInt8]
   ) throws(SettingsError) {
-    if let path = options.string(Self.configOption.name) ?? environment[Self.configVariable], !path.isEmpty {
-      try take(file: try read(path, false), named: path)
-    } else if let text = environment[Self.liveKitConfigVariable], !text.isEmpty {
-      try take(file: Array(text.utf8), named: Self.liveKitConfigVariable)
+    values = try SettingValues(Self.schema, options: options, environment: environment) {
+      path throws(SettingsError) in try read(path, false)
     }
-    try take(environment: environment)
-    for setting in SFUKeys.all {
-      let texts = options.strings(setting.option)
-      guard !texts.isEmpty else { continue }
-      do throws(SettingProblem) {
-        values[setting.name] = (try setting.value(of: texts), .option(setting.option))
-      } catch {
-        throw SettingsError("option '\(setting.option)'\(Self.given(texts, setting)); \(error.reason)")
-      }
+    if let path = values[SFUKeys.keyFile] {
+      keysOfFile = try Self.keys(in: try read(path, true), named: path)
+    } else {
+      keysOfFile = []
     }
-    if let path = self[SFUKeys.keyFile] { try take(keyFile: try read(path, true), named: path) }
     try checkTogether()
   }
 
   /// The value in effect.
-  public subscript<Value>(_ setting: Setting<Value>) -> Value {
-    values[setting.name]?.value.value as? Value ?? setting.defaultValue
-  }
+  public subscript<Value>(_ setting: Setting<Value>) -> Value { values[setting] }
 
   /// Who gave it.
-  public func source(of setting: any AnySetting) -> Source { values[setting.name]?.source ?? .standard }
+  public func source(of setting: any AnySetting) -> SettingValues.Source { values.source(of: setting) }
 
   /// The value as YAML on one line, secrets left out.
-  func shown(_ setting: any AnySetting) -> String {
-    (values[setting.name]?.value ?? setting.standard).shown
-  }
+  func shown(_ setting: any AnySetting) -> String { values.shown(setting) }
+
+  /// What was ignored, a line each.
+  public var warnings: [String] { values.warnings }
+
+  /// The configuration in effect as a YAML file, each key with who gave it; secrets are left out.
+  public var document: String { values.document }
 
   /// Keys that are different in `other`, in their order.
-  public func changes(to other: Settings) -> [any AnySetting] {
-    SFUKeys.all.filter {
-      values[$0.name]?.value.identity != other.values[$0.name]?.value.identity
-    }
-  }
+  public func changes(to other: Settings) -> [any AnySetting] { values.changes(to: other.values) }
 
-  // MARK: Variables
-
-  private mutating func take(environment: [String: String]) throws(SettingsError) {
-    let known = Dictionary(uniqueKeysWithValues: SFUKeys.all.map { ($0.variable, $0) })
-    for name in environment.keys.sorted() where name.hasPrefix(Self.variablePrefix) {
-      guard known[name] == nil, name != Self.configVariable, !Self.otherVariables.contains(name) else {
-        continue
-      }
-      let nearest = Spelling.nearest(to: name, among: Array(known.keys).sorted() + [Self.configVariable])
-      throw SettingsError(
-        "unknown variable '\(name)'" + (nearest.map { "; did you mean '\($0)'?" } ?? ""))
-    }
-    for setting in SFUKeys.all {
-      var name = setting.variable
-      if environment[name] == nil, setting.name == SFUKeys.keys.name { name = Self.liveKitKeysVariable }
-      guard let text = environment[name], !text.isEmpty else { continue }
-      do throws(SettingProblem) {
-        values[setting.name] = (try setting.value(of: [text]), .variable(name))
-      } catch {
-        throw SettingsError("variable \(name)\(Self.given([text], setting)); \(error.reason)")
-      }
-    }
-  }
-
-  private static func given(_ texts: [String], _ setting: any AnySetting) -> String {
-    setting.isSecret ? " is malformed" : " is \(texts.map { "'\($0)'" }.joined(separator: ", "))"
-  }
-
-  // MARK: The file
-
-  private mutating func take(file bytes: [UInt8], named path: String) throws(SettingsError) {
+  private static func keys(in bytes: [UInt8], named path: String) throws(SettingsError) -> [APIKey] {
     let root: YAMLNode?
     do throws(YAMLError) { root = try YAMLNode(parsing: bytes) } catch {
       throw SettingsError("\(path): \(error)")
     }
-    guard let root, !root.isNull else { return }
-    try take(root, under: "", path: path)
-  }
-
-  private mutating func take(_ node: YAMLNode, under prefix: String, path: String) throws(SettingsError) {
-    guard case .mapping(let entries) = node.content else {
-      let what = prefix.isEmpty ? "the file" : "'\(prefix.dropLast())'"
-      throw SettingsError("\(path): \(node.position): \(what) is \(node.kindName); expected a mapping")
-    }
-    for entry in entries { try take(entry, under: prefix, path: path) }
-  }
-
-  private mutating func take(
-    _ entry: YAMLNode.Entry, under prefix: String, path: String
-  ) throws(SettingsError) {
-    let name = prefix + entry.key
-    let place = "\(path): \(entry.keyPosition)"
-    // A value that is also a section, such as LiveKit's pli_throttle, is the value's affair.
-    if let setting = SFUKeys.all.first(where: { $0.name == name || $0.aliases.contains(name) }) {
-      guard !entry.value.isNull else { return }
-      guard values[setting.name] == nil else {
-        throw SettingsError("\(place): '\(setting.name)' is set twice, under two names")
-      }
-      do throws(SettingProblem) {
-        values[setting.name] = (
-          try setting.value(of: entry.value), .file(path, line: entry.keyPosition.line)
-        )
-      } catch {
-        let given =
-          setting.isSecret ? "is malformed" : entry.value.text.map { "is '\($0)'" } ?? "is malformed"
-        throw SettingsError(
-          "\(path): \(error.position ?? entry.value.position): '\(name)' \(given); \(error.reason)")
-      }
-      return
-    }
-    if SFUKeys.all.contains(where: { $0.name.hasPrefix(name + ".") }) {
-      guard !entry.value.isNull else { return }
-      return try take(entry.value, under: name + ".", path: path)
-    }
-    switch ForeignKeys.answers[name] {
-    case .ignored(let reason):
-      guard !Self.isOff(entry.value) else { return }
-      warnings.append("\(place): '\(name)' is ignored: \(reason)")
-    case .refused(let reason):
-      guard !Self.isOff(entry.value) else { return }
-      throw SettingsError("\(place): '\(name)' is not supported: \(reason)")
-    case nil: throw SettingsError("\(place): unknown key '\(name)'\(Self.suggestion(for: name))")
-    }
-  }
-
-  /// Nothing is asked for: false, nothing, an empty list, or a section with `enabled: false`.
-  private static func isOff(_ node: YAMLNode) -> Bool {
-    switch node.content {
-    case .scalar(let text, _): node.isNull || ["false", "no", "off", "0", ""].contains(text.lowercased())
-    case .sequence(let items): items.isEmpty
-    case .mapping(let entries):
-      entries.isEmpty || entries.contains { $0.key == "enabled" && isOff($0.value) }
-    }
-  }
-
-  private static func suggestion(for name: String) -> String {
-    let names = SFUKeys.all.flatMap { [$0.name] + $0.aliases }
-    let last = name.split(separator: ".").last.map(String.init) ?? name
-    let sameLast = names.first { $0.hasSuffix("." + last) || $0 == last }
-    guard let meant = sameLast ?? Spelling.nearest(to: name, among: names) else { return "" }
-    return "; did you mean '\(meant)'?"
-  }
-
-  // MARK: All together
-
-  private mutating func take(keyFile bytes: [UInt8], named path: String) throws(SettingsError) {
-    let root: YAMLNode?
-    do throws(YAMLError) { root = try YAMLNode(parsing: bytes) } catch {
-      throw SettingsError("\(path): \(error)")
-    }
-    guard let root else { return }
-    do throws(SettingProblem) { keysOfFile = try SFUKeys.keys.kind.read(root) } catch {
+    guard let root else { return [] }
+    do throws(SettingProblem) { return try SFUKeys.keys.kind.read(root) } catch {
       throw SettingsError("\(path): \(error.position ?? root.position): \(error.reason)")
     }
   }
-
-  private var keysOfFile: [APIKey] = []
 
   /// The key that `development` gives.
   public static let developmentKey = APIKey(name: "devkey", secret: "secret")

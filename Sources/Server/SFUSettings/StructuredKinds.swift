@@ -1,4 +1,5 @@
 import PalbeCommandLine
+import PalbeServerSettings
 public import PalbeUnits
 import PalbeYAML
 

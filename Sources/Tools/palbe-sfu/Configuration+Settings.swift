@@ -5,9 +5,22 @@ import PalbeProtobuf
 import PalbeSFUCore
 import PalbeSFUServer
 import PalbeSFUSettings
+import PalbeServerObservation
+import PalbeServerSettings
 import PalbeUnits
 
 extension Settings {
+  /// From the command line, this process's environment and files; ends the program where something is wrong.
+  static func load(_ arguments: ParsedArguments) -> Settings {
+    do throws(SettingsError) { return try read(arguments) } catch { fail(error.description) }
+  }
+
+  static func read(_ arguments: ParsedArguments) throws(SettingsError) -> Settings {
+    try Settings(options: arguments, environment: SettingsFiles.environment()) {
+      path, isPrivate throws(SettingsError) in try SettingsFiles.contents(of: path, isPrivate: isPrivate)
+    }
+  }
+
   /// HS256 keys are at least as long as the hash (RFC 7518 §3.2).
   private static let secretByteCount = 32
 

@@ -4,6 +4,7 @@ import PalbeEventLoop
 import PalbeLiveKit
 import PalbeProtobuf
 import PalbeSFUSettings
+import PalbeServerSettings
 
 /// The commands of an operator at a shell: calls of the RoomService of a running server.
 enum OperatorCommands {
@@ -11,7 +12,7 @@ enum OperatorCommands {
     .value(
       "--url", "URL",
       "the server (default: PALBE_SFU_URL, LIVEKIT_URL, or the configuration's port on this machine)"),
-    Settings.configOption, SFUKeys.keys.commandOption, SFUKeys.keyFile.commandOption,
+    Settings.schema.configOption, SFUKeys.keys.commandOption, SFUKeys.keyFile.commandOption,
     SFUKeys.development.commandOption,
     .flag("--json", "prints what the server answers as JSON"),
   ]

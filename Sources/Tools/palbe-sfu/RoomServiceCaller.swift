@@ -6,6 +6,7 @@ import PalbeLiveKit
 import PalbeProtobuf
 import PalbeSFUServer
 import PalbeSFUSettings
+import PalbeServerSettings
 import PalbeWire
 import Synchronization
 
@@ -19,7 +20,7 @@ struct RoomServiceCaller {
 
   /// From options, variables and the configuration; ends the program where something is missing.
   init(_ arguments: ParsedArguments) {
-    let settings = SettingsFiles.load(arguments)
+    let settings = Settings.load(arguments)
     let environment = SettingsFiles.environment()
     printsJSON = arguments.has("--json")
     func variable(_ names: String...) -> String? {

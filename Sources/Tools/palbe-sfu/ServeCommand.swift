@@ -3,6 +3,8 @@ import PalbeCommandLine
 import PalbeEventLoop
 import PalbeSFUServer
 import PalbeSFUSettings
+import PalbeServerObservation
+import PalbeServerSettings
 import PalbeUnits
 
 /// `palbe-sfu serve`.
@@ -10,7 +12,7 @@ enum ServeCommand {
   static let command = Command(
     name: "serve",
     summary: "runs the SFU until it is interrupted",
-    options: Settings.options,
+    options: Settings.schema.options,
     examples: [
       "palbe-sfu serve --dev",
       "palbe-sfu serve --key app:Zx3yV8qL2mN6pR9tW4uK7bE1cH5gJ0dF --node-ip 203.0.113.7",
@@ -19,7 +21,7 @@ enum ServeCommand {
     ])
 
   static func run(_ arguments: ParsedArguments) {
-    let settings = SettingsFiles.load(arguments)
+    let settings = Settings.load(arguments)
     guard !settings.apiKeys.isEmpty else {
       fail("no API key: give --key NAME:SECRET, keys in a file, or --dev to try it out")
     }
@@ -84,7 +86,7 @@ enum ServeCommand {
   ) -> Settings {
     let new: Settings
     do throws(SettingsError) {
-      new = try SettingsFiles.read(arguments)
+      new = try Settings.read(arguments)
       guard !new.apiKeys.isEmpty else { throw SettingsError("no API key") }
     } catch {
       log.write(.warning, "configuration not reloaded", [("reason", error.description)])
@@ -112,14 +114,16 @@ enum ConfigCommand {
   static let command = Command(
     name: "config",
     summary: "prints the configuration that serve would run with, secrets left out; exit 2 where it is wrong",
-    options: Settings.options + [.flag("--table", "prints the table of all keys instead, in Markdown")],
+    options: Settings.schema.options + [
+      .flag("--table", "prints the table of all keys instead, in Markdown")
+    ],
     examples: [
       "palbe-sfu config --config /etc/palbe/sfu.yaml", "PALBE_SFU_PORT=8000 palbe-sfu config",
     ])
 
   static func run(_ arguments: ParsedArguments) {
-    if arguments.has("--table") { return put(Settings.table, to: STDOUT_FILENO) }
-    let settings = SettingsFiles.load(arguments)
+    if arguments.has("--table") { return put(Settings.schema.table, to: STDOUT_FILENO) }
+    let settings = Settings.load(arguments)
     for warning in settings.warnings { put("palbe-sfu: \(warning)", to: STDERR_FILENO) }
     put(settings.document, to: STDOUT_FILENO)
   }

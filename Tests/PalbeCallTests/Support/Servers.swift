@@ -2,6 +2,7 @@ import Foundation
 import PalbeCall
 import PalbeCallLab
 import PalbeSFUServer
+import PalbeServerObservation
 import PalbeUnits
 import PalbeWebServer
 

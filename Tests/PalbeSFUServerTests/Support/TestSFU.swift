@@ -1,5 +1,6 @@
 import CPalbeLinux
 import Glibc
+import PalbeServerObservation
 import PalbeUnits
 
 @testable import PalbeSFUServer

@@ -7,6 +7,7 @@ import PalbeDTLS
 import PalbeEventLoop
 import PalbeSFUCore
 import PalbeSFUServer
+import PalbeServerObservation
 import PalbeUnits
 
 /// A crowd that joins and leaves a real server at random, over real sockets.

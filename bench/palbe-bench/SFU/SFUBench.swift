@@ -4,6 +4,7 @@ import PalbeCallCore
 import PalbeDTLS
 import PalbeEventLoop
 import PalbeSFUServer
+import PalbeServerObservation
 import PalbeUnits
 
 /// What one scenario gave.

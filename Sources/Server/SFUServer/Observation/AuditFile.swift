@@ -1,4 +1,5 @@
 import Glibc
+import PalbeServerObservation
 import PalbeUnits
 import Synchronization
 

@@ -1,6 +1,7 @@
 import PalbeEventLoop
 import PalbeLiveKit
 import PalbeSFUCore
+import PalbeServerObservation
 import PalbeUnits
 import PalbeWebServer
 import Synchronization

@@ -3,6 +3,7 @@ import PalbeEventLoop
 import PalbeLiveKit
 import PalbeProtobuf
 import PalbeSFUCore
+import PalbeServerObservation
 import PalbeUnits
 
 /// The thread of a `WebhookSender`.

@@ -1,6 +1,7 @@
 import Glibc
 import PalbeEventLoop
 import PalbeSFUCore
+import PalbeServerObservation
 import PalbeUnits
 
 /// Tells an operator's servers what happens in rooms (livekit-protocol.md §2, "Webhooks").

@@ -4,6 +4,7 @@ import PalbeEventLoop
 import PalbeLiveKit
 import PalbeProtobuf
 import PalbeSFUCore
+import PalbeServerObservation
 import PalbeUnits
 
 /// What a worker is made of, before its thread runs.

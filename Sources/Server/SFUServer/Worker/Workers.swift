@@ -1,6 +1,7 @@
 import PalbeDTLS
 import PalbeEventLoop
 import PalbeSFUCore
+import PalbeServerObservation
 import PalbeUnits
 
 /// The workers and their threads.

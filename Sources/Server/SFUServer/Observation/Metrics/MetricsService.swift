@@ -1,9 +1,8 @@
-import PalbeCrypto
 import PalbeEventLoop
 import PalbeSFUCore
+import PalbeServerObservation
 import PalbeUnits
 import PalbeWebServer
-import PalbeWire
 import Synchronization
 
 extension SFUServer {
@@ -25,7 +24,7 @@ extension SFUServer {
 /// A packet costs nothing for it: workers count nothing that they would not count for their reports, and add up when they are
 /// asked.
 final class MetricsService: WebServerHandler {
-  private let configuration: SFUServer.MetricsConfiguration
+  private let page: MetricsPage
   private let inboxes: [WorkerInbox]
   private let isReady: @Sendable () -> Bool
   private let startedAt = WallClock.unixSeconds
@@ -34,17 +33,9 @@ final class MetricsService: WebServerHandler {
     _ configuration: SFUServer.MetricsConfiguration, inboxes: [WorkerInbox],
     isReady: @escaping @Sendable () -> Bool
   ) {
-    self.configuration = configuration
+    page = MetricsPage(username: configuration.username, password: configuration.password)
     self.inboxes = inboxes
     self.isReady = isReady
-  }
-
-  static var limits: WebServerLimits {
-    var limits = WebServerLimits()
-    limits.connectionCount = 64
-    limits.requestHeadByteCount = 8_192
-    limits.requestBodyByteCount = 0
-    return limits
   }
 
   func upgrade(_ request: HTTPRequest, socket: WebSocket) -> UpgradeDecision {
@@ -52,37 +43,16 @@ final class MetricsService: WebServerHandler {
   }
 
   func respond(to request: HTTPRequest, with responder: HTTPResponder) {
-    guard request.path == "/metrics", request.method == "GET" || request.method == "HEAD" else {
-      return responder.send(.text("not found", status: 404))
-    }
-    guard isAllowed(request) else {
-      return responder.send(
-        .text(
-          "unauthorized", status: 401,
-          headers: [.init("www-authenticate", "Basic realm=\"metrics\", charset=\"UTF-8\"")]))
-    }
+    if let refusal = page.refusal(of: request) { return responder.send(refusal) }
     let answers = Answers(waitingFor: inboxes.count)
     responder.late = .text("a worker did not answer in time", status: 503)
     for inbox in inboxes {
       inbox.post(
         .measure { statistics in
           guard let all = answers.add(statistics) else { return }
-          responder.send(
-            HTTPResponse(
-              status: 200, headers: [.init("content-type", Exposition.contentType)],
-              body: Array(self.exposition(all).text.utf8)))
+          responder.send(self.page.answer(self.exposition(all)))
         })
     }
-  }
-
-  /// RFC 7617.
-  private func isAllowed(_ request: HTTPRequest) -> Bool {
-    guard !configuration.username.isEmpty || !configuration.password.isEmpty else { return true }
-    guard let header = request.header("authorization"), header.hasPrefix("Basic "),
-      let given = Base64.decode(String(header.dropFirst(6)), alphabet: .standard)
-    else { return false }
-    let expected = [UInt8]("\(configuration.username):\(configuration.password)".utf8)
-    return ConstantTime.equal(SHA256.hash(given.span).span, SHA256.hash(expected.span).span)
   }
 
   /// Adds up what workers say, on their threads.

@@ -1,23 +1,11 @@
 import Glibc
-import PalbeCommandLine
-import PalbeSFUSettings
 
 /// Where settings come from on this host.
-enum SettingsFiles {
+public enum SettingsFiles {
   private static let byteLimit = 1 << 20
 
-  /// From the command line, this process's environment and files; ends the program where something is wrong.
-  static func load(_ arguments: ParsedArguments) -> Settings {
-    do throws(SettingsError) { return try read(arguments) } catch { fail(error.description) }
-  }
-
-  static func read(_ arguments: ParsedArguments) throws(SettingsError) -> Settings {
-    try Settings(options: arguments, environment: environment()) { path, isPrivate throws(SettingsError) in
-      try contents(of: path, isPrivate: isPrivate)
-    }
-  }
-
-  static func environment() -> [String: String] {
+  /// This process's variables.
+  public static func environment() -> [String: String] {
     var found: [String: String] = [:]
     var entry = environ
     while let text = entry.pointee {
@@ -29,7 +17,7 @@ enum SettingsFiles {
   }
 
   /// A file's bytes. One with keys must not be for everybody to read.
-  static func contents(of path: String, isPrivate: Bool) throws(SettingsError) -> [UInt8] {
+  public static func contents(of path: String, isPrivate: Bool) throws(SettingsError) -> [UInt8] {
     func failure(_ reason: String) -> SettingsError { SettingsError("cannot read '\(path)': \(reason)") }
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { throw failure(String(cString: strerror(errno))) }

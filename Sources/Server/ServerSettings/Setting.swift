@@ -4,9 +4,9 @@ public import PalbeYAML
 /// A key of the configuration: its names, its kind and what it means, said once.
 ///
 /// Everything else is made from it: reading a file, the command line's options, the environment's variables, `--help`, shell
-/// completion, `palbe-sfu config` and the table in `docs/sfu.md`.
+/// completion, the `config` command and the table in the documentation.
 public struct Setting<Value: Sendable & Equatable>: Sendable {
-  /// Its path in the file: "rtc.udp_port". LiveKit's name where the meaning is the same.
+  /// Its path in the file: "rtc.udp_port".
   public let name: String
   /// Other paths for the same.
   public let aliases: [String]
@@ -18,12 +18,13 @@ public struct Setting<Value: Sendable & Equatable>: Sendable {
   public let defaultWords: String?
   /// One line, lower case, without a full stop.
   public let help: String
-  /// A change takes effect with a reload, without dropping calls.
+  /// A change takes effect with a reload, without dropping anybody.
   public let reloads: Bool
   /// Never written anywhere.
   public let isSecret: Bool
 
-  init(
+  /// A key. `words` stand for the default in documentation; empty for none.
+  public init(
     _ name: String, _ option: String, _ kind: SettingKind<Value>, default defaultValue: Value,
     words defaultWords: String? = nil, aliases: [String] = [], reloads: Bool = false, isSecret: Bool = false,
     _ help: String
@@ -102,12 +103,5 @@ extension Setting: AnySetting {
 
   private func wrap(_ value: Value) -> SettingValue {
     SettingValue(value: value, shown: kind.show(value, true), identity: kind.show(value, false))
-  }
-}
-
-extension AnySetting {
-  /// "PALBE_SFU_RTC_UDP_PORT".
-  public var variable: String {
-    Settings.variablePrefix + name.uppercased().map { $0 == "." ? "_" : String($0) }.joined()
   }
 }

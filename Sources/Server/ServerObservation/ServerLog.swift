@@ -1,6 +1,5 @@
 import Glibc
 import PalbeEventLoop
-import PalbeSFUCore
 import PalbeWire
 import Synchronization
 
@@ -8,7 +7,7 @@ import Synchronization
 ///
 /// Nothing secret comes here: no token, no key, no session description. A value is quoted and escaped when it
 /// holds anything but plain characters, so that an identity cannot forge a line. A reader that does not read
-/// (a full pipe) loses lines instead of holding up media.
+/// (a full pipe) loses lines instead of holding up the server.
 public final class ServerLog: Sendable {
   /// What is written: this level and those after it.
   public enum Level: Int, Sendable, Comparable, CaseIterable {
@@ -30,14 +29,6 @@ public final class ServerLog: Sendable {
     public init?(name: String) {
       guard let level = Self.allCases.first(where: { $0.name == name }) else { return nil }
       self = level
-    }
-
-    init(_ level: SFULogRecord.Level) {
-      switch level {
-      case .debug: self = .debug
-      case .info: self = .info
-      case .warning: self = .warning
-      }
     }
   }
 
@@ -86,10 +77,6 @@ public final class ServerLog: Sendable {
       }
       if !put(line) { lost += 1 }
     }
-  }
-
-  func write(_ record: SFULogRecord, worker: Int) {
-    write(Level(record.level), record.message, record.fields + [("worker", "\(worker)")])
   }
 
   /// False when the reader does not keep up.

@@ -1,4 +1,4 @@
-import PalbeUnits
+public import PalbeUnits
 public import PalbeYAML
 
 /// Why a value is not taken.
@@ -32,7 +32,7 @@ public struct SettingKind<Value: Sendable & Equatable>: Sendable {
   /// An option's or variable's text as the file would have it.
   public var node: @Sendable (String) throws(SettingProblem) -> YAMLNode = { .plain($0) }
 
-  init(
+  package init(
     _ placeholder: String, _ expectation: String,
     read: @escaping @Sendable (YAMLNode) throws(SettingProblem) -> Value,
     show: @escaping @Sendable (Value, Bool) -> String
@@ -44,7 +44,7 @@ public struct SettingKind<Value: Sendable & Equatable>: Sendable {
   }
 
   /// A kind that is read from text alone; nil refuses it.
-  init(
+  package init(
     scalar placeholder: String, _ expectation: String, read: @escaping @Sendable (String) -> Value?,
     show: @escaping @Sendable (Value) -> String
   ) {
@@ -60,12 +60,12 @@ public struct SettingKind<Value: Sendable & Equatable>: Sendable {
 }
 
 extension YAMLNode {
-  static func plain(_ text: String) -> YAMLNode {
+  package static func plain(_ text: String) -> YAMLNode {
     YAMLNode(.scalar(text, isPlain: true), at: YAMLPosition(line: 1, column: 1))
   }
 
   /// An option's or variable's text that holds more than one value.
-  static func structure(_ text: String) throws(SettingProblem) -> YAMLNode {
+  package static func structure(_ text: String) throws(SettingProblem) -> YAMLNode {
     do throws(YAMLError) {
       return try YAMLNode(parsing: Array(text.utf8))
         ?? YAMLNode(.sequence([]), at: YAMLPosition(line: 1, column: 1))
@@ -79,7 +79,7 @@ extension YAMLNode {
 
 extension SettingKind where Value == Int {
   /// A whole number.
-  static func integer(_ range: ClosedRange<Int>) -> SettingKind {
+  public static func integer(_ range: ClosedRange<Int>) -> SettingKind {
     let expectation = "a whole number from \(range.lowerBound) to \(range.upperBound)"
     return SettingKind(
       scalar: "N", expectation, read: { Int($0).flatMap { range.contains($0) ? $0 : nil } },
@@ -88,7 +88,8 @@ extension SettingKind where Value == Int {
 }
 
 extension SettingKind where Value == Bool {
-  static var boolean: SettingKind {
+  /// True or false; as an option a switch.
+  public static var boolean: SettingKind {
     var kind = SettingKind(
       scalar: "BOOL", "true or false",
       read: { text in
@@ -105,7 +106,8 @@ extension SettingKind where Value == Bool {
 
 extension SettingKind where Value == String {
   /// Any text that is not empty.
-  static func text(_ placeholder: String, _ expectation: String, isSecret: Bool = false) -> SettingKind {
+  public static func text(_ placeholder: String, _ expectation: String, isSecret: Bool = false) -> SettingKind
+  {
     var kind = SettingKind(
       scalar: placeholder, expectation, read: { $0.isEmpty ? nil : $0 }, show: { quoted($0) })
     if isSecret { kind.show = { value, masks in masks ? mask : quoted(value) } }
@@ -113,7 +115,7 @@ extension SettingKind where Value == String {
   }
 
   /// One of some words; `aliases` are other words for them.
-  static func choice(_ words: [String], aliases: [String: String] = [:]) -> SettingKind {
+  public static func choice(_ words: [String], aliases: [String: String] = [:]) -> SettingKind {
     SettingKind(
       scalar: words.joined(separator: "|"), words.joined(separator: ", "),
       read: { words.contains($0) ? $0 : aliases[$0] }, show: { $0 })
@@ -122,7 +124,7 @@ extension SettingKind where Value == String {
 
 extension SettingKind where Value == SocketAddress {
   /// An IPv4 or IPv6 address without a port.
-  static var address: SettingKind {
+  public static var address: SettingKind {
     SettingKind(
       scalar: "ADDRESS", "an IPv4 or IPv6 address", read: { SocketAddress(host: $0, port: 0) },
       show: { quoted($0.host) })
@@ -131,7 +133,7 @@ extension SettingKind where Value == SocketAddress {
 
 extension SettingKind where Value == TimeDelta {
   /// A time with its unit, `1.5s`, `500ms`, `2m`; a number alone is seconds.
-  static func duration(_ range: ClosedRange<TimeDelta>) -> SettingKind {
+  public static func duration(_ range: ClosedRange<TimeDelta>) -> SettingKind {
     let expectation =
       "a time from \(shown(range.lowerBound)) to \(shown(range.upperBound)), such as 30s or 500ms"
     return SettingKind(
@@ -162,7 +164,7 @@ extension SettingKind where Value == TimeDelta {
 
 extension SettingKind where Value == ClosedRange<Int> {
   /// A port, or several in a row: `7882` or `7882-7889`.
-  static var ports: SettingKind {
+  public static var ports: SettingKind {
     SettingKind(scalar: "PORT", "a port or a range of ports, such as 7882 or 7882-7889") { text in
       let parts = text.split(separator: "-", omittingEmptySubsequences: false)
       guard let first = Int(parts[0]), (0...65_535).contains(first) else { return nil }
@@ -181,7 +183,7 @@ extension SettingKind where Value == ClosedRange<Int> {
 
 extension SettingKind {
   /// A value or none: an empty text or `null` is none.
-  static func optional<Wrapped>(_ kind: SettingKind<Wrapped>) -> SettingKind where Value == Wrapped? {
+  public static func optional<Wrapped>(_ kind: SettingKind<Wrapped>) -> SettingKind where Value == Wrapped? {
     var optional = SettingKind(kind.placeholder, kind.expectation) { node throws(SettingProblem) in
       if node.isNull || node.text == "" { return nil }
       return try kind.read(node)
@@ -197,7 +199,7 @@ extension SettingKind {
 
 extension SettingKind where Value == [String] {
   /// A list of text; as an option repeated or with commas.
-  static func list(
+  public static func list(
     _ placeholder: String, _ expectation: String,
     check: @escaping @Sendable (String) -> Bool = { !$0.isEmpty }
   ) -> SettingKind {
@@ -227,7 +229,7 @@ extension SettingKind where Value == [String] {
 
 extension YAMLNode {
   /// The items of a list; a value alone counts as a list of one, nothing as an empty one.
-  var items: [YAMLNode] {
+  package var items: [YAMLNode] {
     switch content {
     case .sequence(let items): items
     default: isNull ? [] : [self]
@@ -235,7 +237,7 @@ extension YAMLNode {
   }
 
   /// The entries of a mapping, each of which has to be one of `names`.
-  func fields(_ names: [String]) throws(SettingProblem) -> [String: YAMLNode] {
+  package func fields(_ names: [String]) throws(SettingProblem) -> [String: YAMLNode] {
     guard case .mapping(let entries) = content else {
       throw SettingProblem("expected a mapping of \(names.joined(separator: ", "))", at: position)
     }
@@ -248,10 +250,10 @@ extension YAMLNode {
 }
 
 /// What is shown instead of a secret.
-let mask = "'***'"
+package let mask = "'***'"
 
 /// Text as a YAML scalar on one line.
-func quoted(_ text: String) -> String {
+package func quoted(_ text: String) -> String {
   let plain = text.utf8.allSatisfy { byte in
     switch byte {
     case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

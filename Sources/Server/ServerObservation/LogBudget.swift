@@ -1,22 +1,27 @@
-import PalbeUnits
+public import PalbeUnits
 
-/// How many lines one worker may log in a second, so that no client fills the log by misbehaving.
-struct LogBudget {
-  static let linesPerSecond = 200
+/// How many lines one thread may log in a second, so that no client fills the log by misbehaving.
+public struct LogBudget: Sendable {
+  /// More are counted only.
+  public static let linesPerSecond = 200
 
   private var windowStart = Instant.zero
   private var used = 0
   private var suppressed = 0
 
   /// What to do with a line.
-  enum Verdict: Equatable {
+  public enum Verdict: Equatable, Sendable {
     case write
     /// Write it, and before it that so many were left out.
     case writeAfter(suppressed: Int)
     case suppress
   }
 
-  mutating func take(at now: Instant) -> Verdict {
+  /// None written yet.
+  public init() {}
+
+  /// Asks for a line.
+  public mutating func take(at now: Instant) -> Verdict {
     if now - windowStart >= .seconds(1) {
       windowStart = now
       used = 0

@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-@_spi(Testing) @testable import PalbeSFUServer
+@testable import PalbeServerObservation
 
 @Suite("The log")
 struct ServerLogTests {
