@@ -67,6 +67,7 @@ let targets: [Target] = [
   library("Base", "Wire", ["PalbeUnits"]),
   library("Base", "Protobuf", base),
   library("Base", "Crypto", base + ["CPalbeOpenSSL"]),
+  library("Base", "WebTokens", base + ["PalbeCrypto"]),
 
   // RTC: never E2EE or Codecs.
   library("RTC", "RTP", base),
@@ -121,8 +122,8 @@ let targets: [Target] = [
   library(
     "Server", "SFUServer",
     base + [
-      "PalbeCrypto", "PalbeProtobuf", "PalbeLiveKit", "PalbeDTLS", "PalbeDataChannels", "PalbeICE",
-      "PalbeSFUCore", "PalbeEventLoop", "PalbeWebServer", "PalbeServerObservation", "CPalbeZlib",
+      "PalbeCrypto", "PalbeWebTokens", "PalbeProtobuf", "PalbeLiveKit", "PalbeDTLS", "PalbeDataChannels",
+      "PalbeICE", "PalbeSFUCore", "PalbeEventLoop", "PalbeWebServer", "PalbeServerObservation", "CPalbeZlib",
       "CPalbeCurl",
     ], settings: strict),
   library("Server", "BackendServer", base + ["PalbeBackendCore", "PalbeSQLStore"], settings: strict),
@@ -163,8 +164,8 @@ let targets: [Target] = [
     extra: base + [
       "PalbeCommandLine", "PalbeCrypto", "PalbeMLS", "PalbeMLSMessages", "PalbeRTP", "PalbeSRTP", "PalbeDTLS",
       "PalbeLiveKit", "PalbeProtobuf", "PalbeSFUCore", "PalbeSFUServer", "PalbeServerObservation",
-      "PalbeCallCore", "PalbeEventLoop",
-      "PalbeWebServer", "PalbeSocketCalls", "CPalbeOpenSSL", "CPalbeLinux", "CPalbeMallocCounter",
+      "PalbeCallCore", "PalbeEventLoop", "PalbeWebServer", "PalbeWebTokens", "PalbeSocketCalls",
+      "CPalbeOpenSSL", "CPalbeLinux", "CPalbeMallocCounter",
     ]),
 
   // Test support
@@ -197,7 +198,8 @@ let targets: [Target] = [
     dependencies: (base + [
       "PalbeSocketCalls", "PalbeDTLS", "PalbeRTP", "PalbeCallCore", "PalbeFrameEncryption", "PalbeEventLoop",
       "PalbeWebServer",
-      "PalbeSFUCore", "PalbeSFUServer", "PalbeServerObservation", "CPalbeLinux", "CPalbeProcess",
+      "PalbeSFUCore", "PalbeSFUServer", "PalbeServerObservation", "PalbeWebTokens", "CPalbeLinux",
+      "CPalbeProcess",
       "CPalbeMallocCounter",
     ]).map { .target(name: $0) },
     path: "Tests/Support/SFUChurn", swiftSettings: strict),
@@ -208,6 +210,7 @@ let targets: [Target] = [
   tests("PalbeWire", ["PalbeUnits", "PalbeTestKit"]),
   tests("PalbeProtobuf", base + ["PalbeTestKit"]),
   tests("PalbeCrypto", base + ["PalbeTestKit", "CPalbeMallocCounter"]),
+  tests("PalbeWebTokens", base + ["PalbeCrypto", "PalbeTestKit"]),
   tests("PalbeRTP", base + ["PalbeTestKit", "CPalbeMallocCounter"]),
   tests("PalbeCongestion", base + ["PalbeRTP", "PalbeTestKit", "PalbeNetSim", "CPalbeMallocCounter"]),
   tests("PalbeSDP", base + ["PalbeTestKit"], exclude: ["Fixtures"]),
@@ -293,8 +296,8 @@ let innerProducts: [Product] =
   Context.environment["PALBE_FUZZ"] == nil
   ? []
   : [
-    "PalbeWire", "PalbeProtobuf", "PalbeRTP", "PalbeCongestion", "PalbeSDP", "PalbeSRTP", "PalbeICE",
-    "PalbeDTLS", "PalbeDataChannels", "PalbeLiveKit", "PalbeOpus", "PalbeVP8", "PalbeMediaFiles",
+    "PalbeWire", "PalbeWebTokens", "PalbeProtobuf", "PalbeRTP", "PalbeCongestion", "PalbeSDP", "PalbeSRTP",
+    "PalbeICE", "PalbeDTLS", "PalbeDataChannels", "PalbeLiveKit", "PalbeOpus", "PalbeVP8", "PalbeMediaFiles",
     "PalbeSFUCore", "PalbeCallCore", "PalbeWebServer", "PalbeSFUServer", "PalbeYAML", "PalbeBackendCore",
     "PalbeBackendKit",
   ].map { .library(name: $0, targets: [$0]) }

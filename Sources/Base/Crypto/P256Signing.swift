@@ -60,6 +60,15 @@ public enum P256 {
         guard let key = try? PKey(public: x963Representation.span, on: .p256) else { return false }
         return key.verify(signature, for: message, digest: "SHA256")
       }
+
+      /// True when `signature` is r | s of 32 bytes each (IEEE P1363, as JWS has it) and this key's over `message`; false
+      /// for anything else.
+      public func isValidRawSignature(_ signature: Span<UInt8>, for message: Span<UInt8>) -> Bool {
+        guard signature.count == 64 else { return false }
+        let numbers = derInteger(signature.extracting(..<32)) + derInteger(signature.extracting(32...))
+        let sequence = [0x30, UInt8(numbers.count)] + numbers
+        return isValidSignature(sequence.span, for: message)
+      }
     }
   }
 }
@@ -70,3 +79,11 @@ private let subjectPublicKeyInfoPrefix: [UInt8] = [
   0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01,
   0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,
 ]
+
+/// A positive number of at most 32 big-endian bytes as a DER INTEGER.
+private func derInteger(_ number: Span<UInt8>) -> [UInt8] {
+  var bytes = [UInt8](number)
+  while bytes.count > 1, bytes[0] == 0 { bytes.removeFirst() }
+  if bytes[0] & 0x80 != 0 { bytes.insert(0, at: 0) }
+  return [0x02, UInt8(bytes.count)] + bytes
+}

@@ -9,6 +9,7 @@ import PalbeSFUCore
 import PalbeSFUServer
 import PalbeServerObservation
 import PalbeUnits
+import PalbeWebTokens
 
 /// A crowd that joins and leaves a real server at random, over real sockets.
 ///
@@ -179,7 +180,7 @@ public final class Churn {
     let claims = """
       {"iss":"\(Self.key)","sub":"\(identity)","exp":\(expiry),"video":{"roomJoin":true,"room":"\(room)"}}
       """
-    return JSONWebToken.signed([UInt8](claims.utf8), secret: Self.secret)
+    return SignedToken.text([UInt8](claims.utf8), secret: Self.secret)
   }
 
   /// Everyone goes; waits until the server knows, at most as long as it lets a silent participant be.

@@ -7,6 +7,7 @@ import PalbeRTP
 import PalbeSFUServer
 import PalbeSocketCalls
 import PalbeUnits
+import PalbeWebTokens
 import PalbeWire
 import Synchronization
 
@@ -53,7 +54,7 @@ final class BenchClient {
     let claims = """
       {"iss":"\(key)","sub":"\(name)","exp":\(expiry),"video":{"roomJoin":true,"room":"\(room)"}}
       """
-    return JSONWebToken.signed([UInt8](claims.utf8), secret: secret)
+    return SignedToken.text([UInt8](claims.utf8), secret: secret)
   }
 
   /// Handles signaling and timers, and sends what is due.

@@ -1,7 +1,6 @@
 import Foundation
-import PalbeCrypto
 import PalbeSFUCore
-import PalbeWire
+import PalbeWebTokens
 
 /// Why an access token was refused.
 @_spi(Testing) public enum AccessTokenError: Error, Equatable, CustomStringConvertible {
@@ -59,8 +58,6 @@ import PalbeWire
   /// Clocks may differ by this much, in seconds.
   static let leeway: Int64 = 60
 
-  private struct Header: Decodable { let alg: String }
-
   private struct Claims: Decodable {
     struct Video: Decodable {
       var roomJoin: Bool?
@@ -98,19 +95,14 @@ import PalbeWire
   @_spi(Testing) public init(
     verifying token: String, keys: [String: String], now: Int64
   ) throws(AccessTokenError) {
-    guard token.utf8.count <= 16_384 else { throw .malformed }
-    let parts = token.split(separator: ".", omittingEmptySubsequences: false)
-    guard parts.count == 3,
-      let header = Self.decode(Header.self, parts[0]), let claims = Self.decode(Claims.self, parts[1]),
-      let signature = Base64.decode(String(parts[2]), alphabet: .url)
-    else { throw .malformed }
-    guard header.alg == "HS256" else { throw .wrongAlgorithm }
-    guard let issuer = claims.iss, let secret = keys[issuer] else { throw .unknownKey }
-    let signed = [UInt8]("\(parts[0]).\(parts[1])".utf8)
-    let key = [UInt8](secret.utf8)
-    guard HMAC<SHA256>.isValidAuthenticationCode(signature.span, for: signed.span, using: key.span) else {
-      throw .badSignature
+    let token = try Self.parse(token)
+    guard let claims = try? JSONDecoder().decode(Claims.self, from: Data(token.payload)) else {
+      throw .malformed
     }
+    guard token.algorithm == .hs256 else { throw .wrongAlgorithm }
+    guard let issuer = claims.iss, let secret = keys[issuer] else { throw .unknownKey }
+    let key = [UInt8](secret.utf8)
+    guard token.isSigned(with: key.span) else { throw .badSignature }
     guard let expiry = claims.exp else { throw .missingExpiry }
     guard Double(now - Self.leeway) < expiry else { throw .expired }
     if let start = claims.nbf, Double(now + Self.leeway) < start { throw .notYetValid }
@@ -132,9 +124,8 @@ import PalbeWire
       requireE2EE: grant?.requireE2EE ?? false)
   }
 
-  private static func decode<T: Decodable>(_ type: T.Type, _ part: Substring) -> T? {
-    guard let bytes = Base64.decode(String(part), alphabet: .url) else { return nil }
-    return try? JSONDecoder().decode(T.self, from: Data(bytes))
+  private static func parse(_ text: String) throws(AccessTokenError) -> SignedToken {
+    do throws(TokenError) { return try SignedToken(text) } catch { throw .malformed }
   }
 
   /// What the core needs to know.

@@ -1,5 +1,6 @@
 import Foundation
 public import PalbeLiveKit
+import PalbeWebTokens
 
 /// A token with which an operator calls the RoomService.
 public enum OperatorToken {
@@ -39,6 +40,6 @@ public enum OperatorToken {
     }
     let claims = Claims(iss: keyName, nbf: now, exp: now + lifetime, video: video)
     guard let body = try? JSONEncoder().encode(claims) else { return nil }
-    return JSONWebToken.signed([UInt8](body), secret: secret)
+    return SignedToken.text([UInt8](body), secret: secret)
   }
 }

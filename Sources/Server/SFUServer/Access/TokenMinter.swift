@@ -1,7 +1,6 @@
 import Foundation
-import PalbeCrypto
 import PalbeSFUCore
-import PalbeWire
+import PalbeWebTokens
 
 /// Renews participants' tokens, so that a client can resume after the one it joined with has expired.
 struct TokenMinter: Sendable {
@@ -53,18 +52,6 @@ struct TokenMinter: Sendable {
         canSubscribeMetrics: grant.canSubscribeMetrics,
         canPublishSources: grant.canPublishSources, hidden: grant.hidden, requireE2EE: grant.requiresE2EE))
     guard let body = try? JSONEncoder().encode(claims) else { return nil }
-    return JSONWebToken.signed([UInt8](body), secret: secret)
-  }
-}
-
-/// The compact form of RFC 7515, signed with HS256.
-package enum JSONWebToken {
-  package static func signed(_ claims: [UInt8], secret: String) -> String {
-    let header = [UInt8](#"{"alg":"HS256","typ":"JWT"}"#.utf8)
-    let parts = [header, claims].map { Base64.encode($0, alphabet: .url, padded: false) }
-    let signed = parts.joined(separator: ".")
-    let key = [UInt8](secret.utf8)
-    let code = HMAC<SHA256>.authenticationCode(for: [UInt8](signed.utf8).span, using: key.span)
-    return signed + "." + Base64.encode(code, alphabet: .url, padded: false)
+    return SignedToken.text([UInt8](body), secret: secret)
   }
 }

@@ -5,6 +5,7 @@ import PalbeProtobuf
 import PalbeSFUCore
 import PalbeServerObservation
 import PalbeUnits
+import PalbeWebTokens
 
 /// The thread of a `WebhookSender`.
 struct WebhookLoop: ~Copyable {
@@ -112,7 +113,7 @@ struct WebhookLoop: ~Copyable {
     let claims = webhook.claims(issuer: signer.keyName, at: WallClock.unixSeconds)
     let headers = [
       "Content-Type: " + LiveKit.Webhook.contentType, "User-Agent: " + LiveKit.Webhook.userAgent,
-      "Authorization: " + JSONWebToken.signed(Array(claims.utf8), secret: signer.secret),
+      "Authorization: " + SignedToken.text(Array(claims.utf8), secret: signer.secret),
       // An event is short: no question before it.
       "Expect:",
     ]
