@@ -16,7 +16,8 @@ struct RSATests {
     let modulus = [0x80] + [UInt8](repeating: 1, count: 255)
     #expect(error(modulus, [1, 0, 1]) == nil && error(modulus, [3]) == nil)
     for (modulus, exponent) in [
-      ([], [3]), (modulus, []), (modulus, [1]), (modulus, [2]), (modulus, [0, 3]), (modulus, [1, 0, 0, 0, 1]),
+      ([], [3]), (modulus, []), (modulus, [1]), (modulus, [2]), (modulus, [0, 3]),
+      (modulus, [1, 0, 0, 0, 1]),
       ([0] + modulus, [3]), ([0x7f] + modulus.dropFirst(), [3]), (modulus.dropLast() + [2], [3]),
       ([UInt8](repeating: 255, count: 1_025), [3]),
     ] as [([UInt8], [UInt8])] {

@@ -22,7 +22,8 @@ private func refusal(_ body: () throws -> Void) -> TokenError? {
   return nil
 }
 
-private let rsa = #"{"kty":"RSA","n":"ofgWCuLjybRlzo0tZWJjNiuSfb4p4fAkd_wWJcyQoTbji9k0l8W26mPddxHmfHQp-Vaw-4qPCJrcS2mJPMEzP1Pt0Bm4d4QlL-yRT-SFd2lZS-pCgNMsD1W_YpRPEwOWvG6b32690r2jZ47soMZo9wGzjb_7OMg0LOL-bSf63kpaSHSXndS5z5rexMdbBYUsLA9e-KXBdQOS-UTo7WTBEMa2R2CapHg665xsmtdVMTBQY4uDZlxvb3qCo5ZwKh9kG4LT6_I5IhlJH7aGhyxXFvUK-DWNmoudF8NAco9_h9iaGNj8q2ethFkMLs91kzk2PAcDTW9gb54h4FRWyuXpoQ","e":"AQAB"}"#
+private let rsa =
+  #"{"kty":"RSA","n":"ofgWCuLjybRlzo0tZWJjNiuSfb4p4fAkd_wWJcyQoTbji9k0l8W26mPddxHmfHQp-Vaw-4qPCJrcS2mJPMEzP1Pt0Bm4d4QlL-yRT-SFd2lZS-pCgNMsD1W_YpRPEwOWvG6b32690r2jZ47soMZo9wGzjb_7OMg0LOL-bSf63kpaSHSXndS5z5rexMdbBYUsLA9e-KXBdQOS-UTo7WTBEMa2R2CapHg665xsmtdVMTBQY4uDZlxvb3qCo5ZwKh9kG4LT6_I5IhlJH7aGhyxXFvUK-DWNmoudF8NAco9_h9iaGNj8q2ethFkMLs91kzk2PAcDTW9gb54h4FRWyuXpoQ","e":"AQAB"}"#
 private let p256 =
   #"{"kty":"EC","crv":"P-256","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}"#
 private let ed25519 = #"{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}"#
@@ -62,7 +63,8 @@ struct TokenTests {
         changed[index] ^= 1
         let forged = text[...dot] + Base64.encode(changed, alphabet: .url, padded: false)
         let token = try SignedToken(forged)
-        #expect(refusal { _ = try keySet(key).claims(of: token, allowing: [.rs256, .es256]) } == .badSignature)
+        #expect(
+          refusal { _ = try keySet(key).claims(of: token, allowing: [.rs256, .es256]) } == .badSignature)
       }
     }
     let token = try SignedToken(
@@ -86,7 +88,9 @@ struct TokenTests {
     #expect(refusal { _ = try keys.claims(of: short, allowing: [.ps256]) } == .badSignature)
   }
 
-  @Test("RFC 8725 §2.1, §3.1: the key says which algorithm; none, HS256 under a public key and a foreign alg are refused")
+  @Test(
+    "RFC 8725 §2.1, §3.1: the key says which algorithm; none, HS256 under a public key and a foreign alg are refused"
+  )
   func confusion() throws {
     let keys = try KeySet(json: [UInt8](ProviderTokens.keySet.utf8))
     let parts = ProviderTokens.rs256.split(separator: ".")
@@ -97,7 +101,8 @@ struct TokenTests {
       "\(encoded(#"{"alg":"RS512"}"#)).\(parts[1]).\(parts[2])",
     ] {
       let token = try SignedToken(text)
-      #expect(refusal { _ = try keys.claims(of: token, allowing: TokenAlgorithm.publicKey) } == .wrongAlgorithm)
+      #expect(
+        refusal { _ = try keys.claims(of: token, allowing: TokenAlgorithm.publicKey) } == .wrongAlgorithm)
     }
     // Even where HS256 is allowed, no key of a set is for it.
     #expect(
@@ -119,7 +124,8 @@ struct TokenTests {
       p256.replacing("f83O", with: "f83P"), p256.replacing(#""kty""#, with: #""use":"enc","kty""#),
       p256.replacing(#""kty""#, with: #""key_ops":["sign"],"kty""#),
       p256.replacing(#""kty""#, with: #""d":"AAAA","kty""#),
-      rsa.replacing("AQAB", with: "AQ"), rsa.replacing("ofgW", with: "AAAA"), #"{"kty":"RSA","n":"oQ","e":"AQAB"}"#,
+      rsa.replacing("AQAB", with: "AQ"), rsa.replacing("ofgW", with: "AAAA"),
+      #"{"kty":"RSA","n":"oQ","e":"AQAB"}"#,
       ed25519.replacing(#""kty""#, with: #""kid":"one","alg":"EdDSA","kty""#),
       ed25519.replacing(#""kty""#, with: #""alg":"ES256","kty""#), "{}")
     #expect(keys.keys.map(\.algorithms) == [[.es256], [.edDSA]])
@@ -137,12 +143,14 @@ struct TokenTests {
     }
   }
 
-  @Test("RFC 7515 §4.1.11, §7.1: what is not the compact form, or must be understood and is not, is malformed")
+  @Test(
+    "RFC 7515 §4.1.11, §7.1: what is not the compact form, or must be understood and is not, is malformed")
   func malformed() {
     let good = encoded(#"{"alg":"HS256"}"#)
     for text in [
       "", ".", "..", "a.b", "a.b.c.d", "\(good).e30", "\(good)=.e30.", "\(encoded("[]")).e30.AA",
-      "\(encoded(#"{"alg":"HS256","crit":["b64"]}"#)).e30.AA", "\(encoded(#"{"alg":"HS256","alg":"none"}"#)).e30.AA",
+      "\(encoded(#"{"alg":"HS256","crit":["b64"]}"#)).e30.AA",
+      "\(encoded(#"{"alg":"HS256","alg":"none"}"#)).e30.AA",
       "\(encoded(#"{"alg":7}"#)).e30.AA", "\(encoded("{}")).e30.AA", "\(good).e30.A",
       "\(good).\(String(repeating: "A", count: 16_384)).AA",
     ] {
@@ -182,7 +190,8 @@ struct TokenTests {
   func roundTrip() throws {
     var random = RandomSource(seed: 1)
     let key = Curve25519.Signing.PrivateKey(using: &random)
-    let text = try SignedToken.text(.edDSA, keyID: "k", claims: TokenClaims().json) { span throws(CryptoError) in
+    let text = try SignedToken.text(.edDSA, keyID: "k", claims: TokenClaims().json) {
+      span throws(CryptoError) in
       try key.signature(for: span)
     }
     let keys = KeySet([VerificationKey(id: "k", material: .ed25519(key.publicKey))])

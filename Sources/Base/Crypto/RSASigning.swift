@@ -37,7 +37,8 @@ public enum RSA {
       public func isValidSignature(
         _ signature: Span<UInt8>, for message: Span<UInt8>, padding: Padding
       ) -> Bool {
-        guard signature.count == modulus.count, let key = unsafe importRSA(modulus: modulus, exponent: exponent)
+        guard signature.count == modulus.count,
+          let key = unsafe importRSA(modulus: modulus, exponent: exponent)
         else { return false }
         defer { unsafe EVP_PKEY_free(key) }
         guard let context = unsafe EVP_MD_CTX_new() else { return false }

@@ -116,7 +116,8 @@ public struct VerificationKey: Hashable, Sendable {
     case .p256(let key):
       let point = key.x963Representation
       members = [("kty", "EC"), ("crv", "P-256"), ("x", text(point[1..<33])), ("y", text(point[33...]))]
-    case .ed25519(let key): members = [("kty", "OKP"), ("crv", "Ed25519"), ("x", text(key.rawRepresentation))]
+    case .ed25519(let key):
+      members = [("kty", "OKP"), ("crv", "Ed25519"), ("x", text(key.rawRepresentation))]
     }
     if let id { members.append(("kid", id)) }
     members.append(("use", "sig"))
