@@ -57,12 +57,25 @@ public struct HTTPResponse: Sendable {
   public var headers: [HTTPRequest.Field]
   /// Sent whole; not sent to a HEAD request.
   public var body: [UInt8]
+  /// Gives the body piece by piece, in place of `body`.
+  public var source: (any HTTPBodySource)?
+  /// How many bytes the source gives.
+  public var sourceByteCount: Int64 = 0
 
   /// An answer of bytes.
   public init(status: Int, headers: [HTTPRequest.Field] = [], body: [UInt8] = []) {
     self.status = status
     self.headers = headers
     self.body = body
+  }
+
+  /// An answer of as many bytes as it says, from a source.
+  public init(
+    status: Int, headers: [HTTPRequest.Field] = [], source: any HTTPBodySource, byteCount: Int64
+  ) {
+    self.init(status: status, headers: headers)
+    self.source = source
+    sourceByteCount = byteCount
   }
 
   /// An answer of plain text.
@@ -88,7 +101,7 @@ public struct HTTPResponse: Sendable {
       head += "\(field.name): \(field.value)\r\n"
     }
     // RFC 9110 §8.6: none with 204.
-    if code != 204 { head += "content-length: \(body.count)\r\n" }
+    if code != 204 { head += "content-length: \(source == nil ? Int64(body.count) : sourceByteCount)\r\n" }
     head += keepsAlive ? "\r\n" : "connection: close\r\n\r\n"
     return Array(head.utf8) + (omittingBody ? [] : body)
   }
@@ -96,7 +109,11 @@ public struct HTTPResponse: Sendable {
   private static func reason(_ status: Int) -> String {
     switch status {
     case 200: "OK"
+    case 201: "Created"
+    case 202: "Accepted"
     case 204: "No Content"
+    case 206: "Partial Content"
+    case 304: "Not Modified"
     case 400: "Bad Request"
     case 401: "Unauthorized"
     case 403: "Forbidden"
@@ -105,14 +122,19 @@ public struct HTTPResponse: Sendable {
     case 406: "Not Acceptable"
     case 408: "Request Timeout"
     case 409: "Conflict"
+    case 410: "Gone"
     case 411: "Length Required"
     case 412: "Precondition Failed"
     case 413: "Content Too Large"
+    case 415: "Unsupported Media Type"
+    case 416: "Range Not Satisfiable"
+    case 422: "Unprocessable Content"
     case 426: "Upgrade Required"
     case 429: "Too Many Requests"
     case 500: "Internal Server Error"
     case 501: "Not Implemented"
     case 503: "Service Unavailable"
+    case 507: "Insufficient Storage"
     default: "Status"
     }
   }

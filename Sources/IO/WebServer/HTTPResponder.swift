@@ -24,9 +24,17 @@ public final class HTTPResponder: Sendable {
   private let state = Mutex(State.open)
   private let lateAnswer = Mutex(HTTPResponse.text("no answer came in time", status: 503))
   private let deliver: @Sendable (HTTPResponse) -> Void
+  private let resume: @Sendable () -> Void
 
-  /// - Parameter deliver: takes an answer that was not there when the handler returned; on any thread.
-  init(deliver: @escaping @Sendable (HTTPResponse) -> Void) { self.deliver = deliver }
+  /// - Parameters:
+  ///   - deliver: takes an answer that was not there when the handler returned; on any thread.
+  ///   - resume: lets the body's reading go on.
+  init(
+    deliver: @escaping @Sendable (HTTPResponse) -> Void, resume: @escaping @Sendable () -> Void = {}
+  ) {
+    self.deliver = deliver
+    self.resume = resume
+  }
 
   /// For tests of handlers: `deliver` gets the answer.
   public static func forTests(deliver: @escaping @Sendable (HTTPResponse) -> Void) -> HTTPResponder {
@@ -60,6 +68,9 @@ public final class HTTPResponder: Sendable {
     }
     if isLater { deliver(response) }
   }
+
+  /// Reads on, after an `HTTPBodySink` had said to wait; on any thread.
+  public func resumeBody() { resume() }
 
   // MARK: The service thread
 

@@ -4,6 +4,14 @@ public protocol WebServerHandler: Sendable {
   /// its body. Nil reads on, up to `WebServerLimits.requestBodyByteCount`.
   func refuseBody(of request: HTTPRequest) -> HTTPResponse?
 
+  /// Decides how a request's body is taken, before anything of it has been read. By default `refuseBody` refuses, and what
+  /// it does not refuse is collected.
+  ///
+  /// - Parameters:
+  ///   - byteCount: what the client says comes; never more does.
+  ///   - responder: for a sink's answer; without effect otherwise.
+  func body(of request: HTTPRequest, byteCount: Int64, responder: HTTPResponder) -> HTTPBodyDecision
+
   /// Answers a plain request, its body complete, now or later. By default it sends `respond(to:)`.
   func respond(to request: HTTPRequest, with responder: HTTPResponder)
 
@@ -19,6 +27,13 @@ public protocol WebServerHandler: Sendable {
 extension WebServerHandler {
   /// Reads every body.
   public func refuseBody(of request: HTTPRequest) -> HTTPResponse? { nil }
+
+  /// Collects what is not refused.
+  public func body(
+    of request: HTTPRequest, byteCount: Int64, responder: HTTPResponder
+  ) -> HTTPBodyDecision {
+    refuseBody(of: request).map { .refuse($0) } ?? .collect
+  }
 
   /// Sends `respond(to:)`.
   public func respond(to request: HTTPRequest, with responder: HTTPResponder) {

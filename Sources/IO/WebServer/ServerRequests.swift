@@ -13,6 +13,7 @@ extension ServerService {
 
   func request(_ identity: OpaquePointer, path: UnsafeRawBufferPointer) -> Int32 {
     guard let connection = connections[identity] else { return -1 }
+    guard connection.download == nil else { return keepForLater(identity, connection, path: path) }
     connection.mayStayOpen = false
     guard gate.admitsRequest(from: connection.peer) else { return tooMany(identity) }
     let reader = RequestReader(identity, limits, peer: connection.peer)
@@ -26,8 +27,9 @@ extension ServerService {
       else {
         return refuse(identity, 400, "malformed content-length")
       }
-      guard count <= limits.requestBodyByteCount else { return refuse(identity, 413, "the body is too long") }
-      if count > 0 || request.method == "POST" { return expectBody(identity, connection, request, reader) }
+      if count > 0 || request.method == "POST" {
+        return expectBody(identity, connection, request, count, reader)
+      }
     } else if ["POST", "PUT", "PATCH"].contains(request.method) {
       return refuse(identity, 411, "a body needs a content-length")
     }
@@ -40,16 +42,33 @@ extension ServerService {
   }
 
   private func expectBody(
-    _ identity: OpaquePointer, _ connection: ServerConnection, _ request: HTTPRequest, _ reader: RequestReader
+    _ identity: OpaquePointer, _ connection: ServerConnection, _ request: HTTPRequest, _ byteCount: Int,
+    _ reader: RequestReader
   ) -> Int32 {
     guard !isPipelined(identity, connection) else {
       return refuse(identity, 400, "a request with a body must wait for the answer to the one before it")
     }
-    if let refusal = handler.refuseBody(of: request) { return write(identity, refusal) }
+    requestCount += 1
+    let id = requestCount
+    let responder = HTTPResponder { [link] in
+      link.answered(id, $0)
+    } resume: { [link] in
+      link.streamChanged(id)
+    }
+    let decision = handler.body(of: request, byteCount: Int64(byteCount), responder: responder)
+    switch decision {
+    case .refuse(let refusal): return write(identity, refusal)
+    case .collect where byteCount > limits.requestBodyByteCount:
+      return refuse(identity, 413, "the body is too long")
+    case .collect, .stream: break
+    }
     if request.header("expect")?.lowercased() == "100-continue" {
       _ = writeBytes(identity, Array("HTTP/1.1 100 Continue\r\n\r\n".utf8), LWS_WRITE_HTTP_HEADERS)
     }
     connection.mayStayOpen = reader.wantsToStay
+    if case .stream(let sink) = decision {
+      return beginUpload(identity, connection, sink, responder, id: id)
+    }
     connection.request = request
     return 0
   }
@@ -62,8 +81,9 @@ extension ServerService {
   }
 
   func body(_ identity: OpaquePointer, _ bytes: UnsafeRawBufferPointer) -> Int32 {
-    guard let connection = connections[identity], let held = connection.request?.body.count,
-      held + bytes.count <= limits.requestBodyByteCount
+    guard let connection = connections[identity] else { return -1 }
+    if connection.upload != nil { return uploadReceived(identity, connection, bytes) }
+    guard let held = connection.request?.body.count, held + bytes.count <= limits.requestBodyByteCount
     else { return -1 }
     guard bodiesByteCount + bytes.count <= limits.bodiesByteCount else {
       connection.mayStayOpen = false
@@ -75,7 +95,9 @@ extension ServerService {
   }
 
   func bodyCompleted(_ identity: OpaquePointer) -> Int32 {
-    guard let connection = connections[identity], let request = connection.request else { return -1 }
+    guard let connection = connections[identity] else { return -1 }
+    if connection.upload != nil { return uploadCompleted(identity, connection) }
+    guard let request = connection.request else { return -1 }
     connection.request = nil
     bodiesByteCount -= request.body.count
     return ask(identity, connection, request)
@@ -109,6 +131,9 @@ extension ServerService {
     connection.requestID = nil
     connection.responder = nil
     connection.answer = nil
+    // The rest of a body that is not all there would be read as the next request.
+    if let upload = connection.upload, !upload.isComplete { connection.mayStayOpen = false }
+    forgetUpload(connection)
     palbe_lws_call_after(identity, -1)
     lws_rx_flow_control(identity, 1)
     return write(identity, response)
@@ -122,11 +147,23 @@ extension ServerService {
   /// another request may follow.
   func write(_ identity: OpaquePointer, _ response: HTTPResponse) -> Int32 {
     guard let connection = connections[identity] else { return -1 }
+    if let source = response.source { return beginDownload(identity, connection, response, source) }
     let stays = connection.mayStayOpen && response.body.count <= Self.keepAliveByteLimit
     let bytes = response.serialized(
       omittingBody: connection.omitsBody, keepsAlive: stays, common: limits.commonHeaders)
     guard writeBytes(identity, bytes, LWS_WRITE_HTTP_HEADERS), stays, palbe_lws_has_unsent(identity) == 0
     else { return -1 }
+    return nextRequest(identity, connection)
+  }
+
+  /// The answer is on its way whole: the connection is ready for another request.
+  func nextRequest(_ identity: OpaquePointer, _ connection: ServerConnection) -> Int32 {
+    if !connection.pipelined.isEmpty {
+      let (request, stays) = connection.pipelined.removeFirst()
+      connection.omitsBody = request.method == "HEAD"
+      connection.mayStayOpen = stays
+      return ask(identity, connection, request)
+    }
     connection.readCount = palbe_tcp_read_count(lws_get_socket_fd(identity), 1)
     return lws_http_transaction_completed(identity) == 0 ? 0 : -1
   }

@@ -16,6 +16,8 @@ final class ServerService {
   var open: [UInt64: OpaquePointer] = [:]
   /// Connections whose answer comes later, by the id of their request.
   var waiting: [UInt64: OpaquePointer] = [:]
+  /// Connections whose answer comes from a source, by its id.
+  var downloads: [UInt64: OpaquePointer] = [:]
   var requestCount: UInt64 = 0
   /// Bytes of all bodies that are being read.
   var bodiesByteCount = 0
@@ -87,7 +89,10 @@ final class ServerService {
     closeAll(context)
     link.context.set(nil)
     lws_context_destroy(context)
-    for connection in connections.values { connection.end(.abnormal) }
+    for connection in connections.values {
+      forgetStreams(connection)
+      connection.end(.abnormal)
+    }
     connections = [:]
     open = [:]
     waiting = [:]
@@ -107,6 +112,7 @@ final class ServerService {
   func woken() {
     if let pair = link.takeCertificate(), let tls { _ = pair.install(into: tls) }
     flushChanged()
+    streamsChanged()
     for (id, response) in link.takeAnswers() {
       guard let identity = waiting.removeValue(forKey: id), let connection = connections[identity] else {
         continue
@@ -177,6 +183,8 @@ extension ServerService {
       return body(identity, UnsafeRawBufferPointer(start: input, count: length))
     case LWS_CALLBACK_HTTP_BODY_COMPLETION:
       return bodyCompleted(identity)
+    case LWS_CALLBACK_HTTP_WRITEABLE:
+      return continueDownload(identity)
     case LWS_CALLBACK_TIMER:
       return answerLater(identity)
     case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
@@ -206,6 +214,7 @@ extension ServerService {
     guard let connection = connections[identity] else { return }
     if let socket = connection.socket { open[socket.id] = nil }
     if let id = connection.requestID { waiting[id] = nil }
+    forgetStreams(connection)
     bodiesByteCount -= connection.request?.body.count ?? 0
     gate.closed(connection.peer)
     connection.end(closure)
@@ -216,7 +225,7 @@ extension ServerService {
   // MARK: WebSockets
 
   private func confirmUpgrade(_ identity: OpaquePointer, to name: UnsafeMutableRawPointer?) -> Int32 {
-    guard let connection = connections[identity] else { return -1 }
+    guard let connection = connections[identity], connection.download == nil else { return -1 }
     connection.mayStayOpen = false
     guard gate.admitsRequest(from: connection.peer) else { return tooMany(identity) }
     let name = name.map { String(cString: $0.assumingMemoryBound(to: CChar.self)) } ?? ""
@@ -320,6 +329,11 @@ final class ServerConnection {
   /// Kept for its answer when the time is over, not to keep it alive.
   weak var responder: HTTPResponder?
   var answer: HTTPResponse?
+  /// A body that comes, and one that goes, piece by piece.
+  var upload: BodyUpload?
+  var download: BodyDownload?
+  /// Requests that came during a download, and whether others may follow them.
+  var pipelined: [(request: HTTPRequest, stays: Bool)] = []
   var socket: WebSocket?
   var events: (any WebSocketHandler)?
   /// The message whose fragments are on their way.

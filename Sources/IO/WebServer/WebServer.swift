@@ -47,6 +47,8 @@ public struct WebServerLimits: Sendable {
   public var requestTimeout = TimeDelta.seconds(10)
   /// Time that a handler may take to answer; then the client gets `HTTPResponder.late`.
   public var responseTimeout = TimeDelta.seconds(15)
+  /// A client that sends nothing of a streamed body, or takes nothing of one, for so long is let go; in whole seconds.
+  public var streamTimeout = TimeDelta.seconds(30)
   /// A connection without a request is closed after this long, in whole seconds.
   public var idleTimeout = TimeDelta.seconds(30)
   /// A silent WebSocket is sent a ping after this long, in whole seconds.
@@ -89,7 +91,7 @@ public struct AddressLimits: Sendable {
 ///     print(server.port)
 ///     server.stop()
 ///
-/// Connections are kept for further requests, answers above 64 KiB end theirs.
+/// Connections are kept for further requests; answers above 64 KiB that do not come from an `HTTPBodySource` end theirs.
 public final class WebServer: Sendable {
   /// The port it listens on; the system's choice when it was asked for 0.
   public let port: UInt16
@@ -196,6 +198,8 @@ final class ServerLink: Sendable {
   private let changed = Mutex<[UInt64]>([])
   /// Answers that came after their handler had returned, by the id of their request.
   private let answers = Mutex<[(id: UInt64, response: HTTPResponse)]>([])
+  /// Bodies that may go on.
+  private let streams = Mutex<[UInt64]>([])
   private let certificate = Mutex<CertificatePair?>(nil)
 
   func socketChanged(_ socket: WebSocket) {
@@ -219,6 +223,22 @@ final class ServerLink: Sendable {
     answers.withLock { answers in
       defer { answers = [] }
       return answers
+    }
+  }
+
+  /// A body may go on, by the id of its request or answer.
+  func streamChanged(_ id: UInt64) {
+    let isFirst = streams.withLock { ids in
+      ids.append(id)
+      return ids.count == 1
+    }
+    if isFirst { context.wake() }
+  }
+
+  func takeChangedStreams() -> [UInt64] {
+    streams.withLock { ids in
+      defer { ids = [] }
+      return ids
     }
   }
 

@@ -33,6 +33,14 @@ static inline void palbe_lws_kill_after(struct lws *connection, int seconds) {
   lws_set_timeout(connection, PENDING_TIMEOUT_USER_REASON_BASE, seconds);
 }
 
+// Forgets the time-out that was set.
+static inline void palbe_lws_keep(struct lws *connection) { lws_set_timeout(connection, NO_PENDING_TIMEOUT, 0); }
+
+// Ends the connection when no piece of a request's body comes for `seconds`.
+static inline void palbe_lws_await_body(struct lws *connection, int seconds) {
+  lws_set_timeout(connection, PENDING_TIMEOUT_HTTP_CONTENT, seconds);
+}
+
 // Calls back with LWS_CALLBACK_TIMER on this connection; a later call moves it, -1 cancels it.
 static inline void palbe_lws_call_after(struct lws *connection, int64_t microseconds) {
   lws_set_timer_usecs(connection, (lws_usec_t)microseconds);

@@ -13,6 +13,7 @@ extension FuzzTarget {
     .gunzip,
     .headerExtensions,
     .hpkeOpen,
+    .httpRange,
     .iceCandidate,
     .joinRequest,
     .liveKitFrame,

@@ -46,4 +46,16 @@ extension FuzzTarget {
     let again = WebSocketURL("\(url.isSecure ? "wss" : "ws")://\(url.authority)\(url.target)")
     precondition(again == url, "\(url) does not round-trip")
   }
+
+  /// A `Range` and a `Content-Range` header: what they give lies within what there is. The first byte is the size.
+  static let httpRange = FuzzTarget(name: "http-range") { bytes in
+    guard let first = bytes.first else { return }
+    let text = String(decoding: bytes.dropFirst(), as: UTF8.self)
+    if case .part(let range) = HTTPRange(text, count: Int64(first)) {
+      precondition(!range.isEmpty && range.lowerBound >= 0 && range.upperBound <= Int64(first))
+    }
+    guard let part = HTTPContentRange(text) else { return }
+    precondition(!part.range.isEmpty && part.range.lowerBound >= 0)
+    precondition(part.count.map { part.range.upperBound <= $0 } ?? true)
+  }
 }
