@@ -25,6 +25,8 @@ struct ClientChannels {
   var events: [SCTPEvent] = []
   /// Whole packets by the channel they came on.
   var received: [(label: String, packet: LiveKit.DataPacket)] = []
+  /// Packets of data tracks.
+  var trackPackets: [[UInt8]] = []
   /// While true, its datagrams to and from SCTP are lost.
   var isDeaf = false
   /// Its SCTP datagrams.
@@ -134,8 +136,9 @@ final class DataChannels {
       client.channels.ids[channel.label] = channel.id
       client.channels.events.append(.channelOpened(channel, byPeer: byPeer))
     case .event(_, .message(let message)):
-      guard let label = client.channels.ids.first(where: { $0.value == message.channel })?.key,
-        let packet = try? LiveKit.DataPacket(serialized: message.bytes)
+      let label = client.channels.ids.first { $0.value == message.channel }?.key
+      if label == "_data_track" { return client.channels.trackPackets.append(message.bytes) }
+      guard let label, let packet = try? LiveKit.DataPacket(serialized: message.bytes)
       else {
         Issue.record("a message that is no packet")
         return
@@ -172,6 +175,24 @@ extension World {
     join(client, grant: change)
     try #require(run(for: .seconds(5)) { client.channels.ids.count == 2 })
     return client
+  }
+
+  /// Joins with two connections; the second one receives.
+  func joinOverTwo(_ identity: String) throws -> (sender: ScriptedClient, receiver: ScriptedClient) {
+    let sender = try client(identity)
+    let receiver = try client(identity + " receiving")
+    sender.receiver = receiver
+    receiver.pingsAutomatically = false
+    receiver.channels.opens = []
+    var details = details(
+      sender,
+      request: { request in
+        request.publisherOffer = nil
+        request.addTrackRequests = []
+      })
+    details.usesTwoConnections = true
+    handle(.join(sender.connection, details))
+    return (sender, receiver)
   }
 
   func send(

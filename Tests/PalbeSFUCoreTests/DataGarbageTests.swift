@@ -89,14 +89,30 @@ extension DataSuites {
       try checkTheOthers(world, bob, carol)
     }
 
-    @Test("1.5: who wants to publish a data track is told that there are none")
-    func dataTracks() throws {
-      let world = try World.withData()
-      let alice = try world.joinWithData("alice")
-      world.signal(.publishDataTrackRequest(.with { $0.pubHandle = 1 }), from: alice)
-      #expect(alice.refusals.map(\.reason) == [.unsupportedType])
-      world.signal(.unpublishDataTrackRequest(.with { $0.pubHandle = 1 }), from: alice)
-      #expect(alice.refusals.map(\.reason) == [.unsupportedType, .invalidHandle])
+    @Test("mangled packets of a data track", arguments: 1...5)
+    func trackPackets(seed: UInt64) throws {
+      let world = try World.withData(seed: seed)
+      let alice = try world.joinWithDataTracks("alice")
+      let bob = try world.joinWithDataTracks("bob")
+      let carol = try world.joinWithData("carol")
+      world.publishDataTrack(alice)
+      world.subscribeToData(bob, alice.dataTrackInfos.first?.sid)
+      let handle = try #require(bob.handles?.values.first)
+      var random = RandomSource(seed: seed)
+      let samples: [[UInt8]] = [
+        [0x18, 0, 0, 1, 0, 1, 0, 1, 0, 0, 0, 1, 7, 7],
+        [0x1c, 0, 0, 1, 0, 1, 0, 1, 0, 0, 0, 1, 0, 2, 255, 5, 80, 65, 95, 49, 50, 2, 1, 9, 7, 7],
+      ]
+      for _ in 0..<400 {
+        try world.data?.send(garbage(samples, &random), on: "_data_track", from: alice, at: world.now)
+        world.run(for: .milliseconds(5))
+      }
+      for bytes in bob.channels.trackPackets {
+        let packet = try LiveKit.DataTrackPacket(bytes.span)
+        #expect(UInt32(packet.handle) == handle && !packet.namesSender)
+      }
+      #expect(bob.channels.trackPackets.count > 10)
+      try checkTheOthers(world, bob, carol)
     }
   }
 }

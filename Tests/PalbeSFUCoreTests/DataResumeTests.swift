@@ -82,19 +82,7 @@ extension DataSuites {
     func twoConnections() throws {
       let world = try World.withData()
       let alice = try world.joinWithData("alice")
-      let dave = try world.client("dave")
-      let receiver = try world.client("dave receiving")
-      dave.receiver = receiver
-      receiver.pingsAutomatically = false
-      receiver.channels.opens = []
-      var details = world.details(
-        dave,
-        request: { request in
-          request.publisherOffer = nil
-          request.addTrackRequests = []
-        })
-      details.usesTwoConnections = true
-      world.handle(.join(dave.connection, details))
+      let (dave, receiver) = try world.joinOverTwo("dave")
       try world.send(text("early"), from: alice)
       try #require(world.run(for: .seconds(5)) { receiver.channels.ids.count == 3 })
       world.run(for: .milliseconds(200))

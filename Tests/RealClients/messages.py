@@ -1,6 +1,10 @@
 """Data between livekit clients, and between one and Chromium."""
 import asyncio
+import contextlib
 import pathlib
+
+from livekit import rtc
+from livekit.rtc.participant import PublishDataTrackError
 
 import browser
 import hosts
@@ -93,6 +97,112 @@ async def data_over_a_cut(url: str, bin_path: pathlib.Path):
             assert texts(seen) == [*(str(number) for number in range(60)), "last"], texts(seen)
 
 
+async def remote_track(room: rtc.Room, events: list[tuple], name: str) -> rtc.RemoteDataTrack:
+    await until(lambda: any(track.info.name == name for _, track in events), 5, f"the data track {name}")
+    return next(track for _, track in events if track.info.name == name)
+
+
+@contextlib.asynccontextmanager
+async def received_frames(track: rtc.RemoteDataTrack):
+    """The frames of a data track for a block; it is subscribed to that long."""
+    frames: list[rtc.DataTrackFrame] = []
+    stream = track.subscribe(buffer_size=200)
+
+    async def read():
+        async for frame in stream:
+            frames.append(frame)
+
+    task = asyncio.create_task(read())
+    try:
+        yield frames, task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        stream.close()
+
+
+async def push_until_heard(track: rtc.LocalDataTrack, frames: list, what: str):
+    """Frames until the first arrives: those before the subscription is made are for nobody."""
+    for _ in range(200):
+        track.try_push(rtc.DataTrackFrame(payload=b"are you there"))
+        await asyncio.sleep(0.05)
+        if frames:
+            return frames.clear()
+    raise AssertionError(f"{what}: no frame within 10 s")
+
+
+@both_ways
+async def data_tracks(enter):
+    """Data tracks both ways, in the clear and encrypted end to end: timestamps, long frames, names taken twice, their end."""
+    for options in ({}, {"encryption": peers.encryption(PASSPHRASE)}):
+        async with enter("anna", options=options) as anna, enter("ben", options=options) as ben:
+            told = {"anna": collect(anna, "data_track_published"), "ben": collect(ben, "data_track_published")}
+            ended = collect(ben, "data_track_unpublished")
+            local = await asyncio.wait_for(anna.local_participant.publish_data_track(name="pose"), 5)
+            back = await asyncio.wait_for(ben.local_participant.publish_data_track(name="force"), 5)
+            remote = await remote_track(ben, told["ben"], "pose")
+            assert remote.publisher_identity == "anna" and remote.info.sid == local.info.sid
+            assert remote.info.uses_e2ee == bool(options)
+            async with (
+                received_frames(remote) as (frames, reading),
+                received_frames(await remote_track(anna, told["anna"], "force")) as (returned, _),
+            ):
+                await push_until_heard(local, frames, "ben")
+                await push_until_heard(back, returned, "anna")
+                for number in range(100):
+                    local.try_push(rtc.DataTrackFrame(payload=b"%d" % number, user_timestamp=1_000 + number))
+                    back.try_push(rtc.DataTrackFrame(payload=b"back %d" % number))
+                    await asyncio.sleep(0.01)
+                local.try_push(rtc.DataTrackFrame(payload=b"x" * 40_000))
+                await until(lambda: frames and len(frames[-1].payload) == 40_000, 5, "a long frame")
+                numbers = [int(frame.payload) for frame in frames[:-1] if frame.payload[:1].isdigit()]
+                assert len(numbers) > 90 and numbers == sorted(set(numbers)), numbers
+                assert all(frame.user_timestamp == 1_000 + int(frame.payload)
+                           for frame in frames if frame.payload[:1].isdigit())
+                assert len(returned) > 90 and returned[-1].payload.startswith(b"back "), len(returned)
+                try:
+                    await asyncio.wait_for(anna.local_participant.publish_data_track(name="pose"), 5)
+                except PublishDataTrackError:
+                    pass
+                else:
+                    raise AssertionError("a name was taken twice")
+                await local.unpublish()
+                await until(lambda: ended, 5, "the end of a data track")
+                assert ended[0][1] == local.info.sid and not remote.is_published()
+                await asyncio.wait_for(reading, 5)
+    async with enter("cleo", canPublishData=False) as cleo:
+        try:
+            await asyncio.wait_for(cleo.local_participant.publish_data_track(name="no"), 5)
+        except PublishDataTrackError:
+            return
+        raise AssertionError("who may not send data has a data track")
+
+
+async def data_tracks_over_a_cut(url: str, bin_path: pathlib.Path):
+    """A data track goes on over cut signaling, with one connection and with two, and a subscription made afterwards works."""
+    for single in (True, False):
+        room = f"tracks{single}"
+        async with (
+            hosts.Proxy(url) as proxy,
+            peers.joined(proxy.url, hosts.signed_token(room, "anna"), single=single) as anna,
+            peers.joined(proxy.url, hosts.signed_token(room, "ben"), single=single) as ben,
+        ):
+            told = collect(ben, "data_track_published")
+            back = collect(ben, "reconnected"), collect(anna, "reconnected")
+            local = await asyncio.wait_for(anna.local_participant.publish_data_track(name="pose"), 5)
+            remote = await remote_track(ben, told, "pose")
+            async with received_frames(remote) as (frames, _):
+                await push_until_heard(local, frames, "ben")
+                proxy.cut()
+                await push_until_heard(local, frames, "ben without signaling")
+                proxy.healed.set()
+                await until(lambda: all(back), 15, "the resumptions")
+                await push_until_heard(local, frames, "ben after the resumption")
+                second = await asyncio.wait_for(anna.local_participant.publish_data_track(name="second"), 5)
+                async with received_frames(await remote_track(ben, told, "second")) as (more, _):
+                    await push_until_heard(second, more, "ben's second track")
+
+
 async def data_with_chromium(url: str, bin_path: pathlib.Path):
     """Chromium and livekit send each other data."""
     async with browser.chromium() as page, peers.joined(url, hosts.signed_token("data", "anna")) as anna:
@@ -106,4 +216,4 @@ async def data_with_chromium(url: str, bin_path: pathlib.Path):
         assert state["data"] == ["from Python"], state["data"]
 
 
-TESTS = [data_packets, calls_and_streams, data_over_a_cut, data_with_chromium]
+TESTS = [data_packets, calls_and_streams, data_over_a_cut, data_tracks, data_tracks_over_a_cut, data_with_chromium]

@@ -9,6 +9,9 @@ extension LiveKit {
     /// `RM_` and twelve characters.
     public static func room(using random: inout RandomSource) -> String { make("RM_", &random) }
 
+    /// `DTR_` and twelve characters.
+    public static func dataTrack(using random: inout RandomSource) -> String { make("DTR_", &random) }
+
     /// `TR_`, a letter for the type, a letter for the source, and twelve characters.
     public static func track(_ type: TrackType, _ source: TrackSource, using random: inout RandomSource)
       -> String

@@ -23,7 +23,7 @@ enum ForeignKeys {
     "metric": .ignored("metrics come at their own pace"),
     "trace": .ignored("there is no tracing"),
     "datastream": .ignored("data streams need no setting"),
-    "enable_data_tracks": .ignored("there are no data tracks"),
+    "enable_data_tracks": .ignored("data tracks are always there"),
     "rtc.port_range_start": .ignored("each worker has one UDP port for all clients; see rtc.udp_port"),
     "rtc.port_range_end": .ignored("each worker has one UDP port for all clients; see rtc.udp_port"),
     "rtc.force_tcp": .refused("clients choose their transport"),

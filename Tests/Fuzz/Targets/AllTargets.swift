@@ -8,6 +8,7 @@ extension FuzzTarget {
     .callSignal,
     .candidateJSON,
     .dataChannelControl,
+    .dataTrackPacket,
     .dtlsDatagram,
     .edgeURL,
     .gunzip,

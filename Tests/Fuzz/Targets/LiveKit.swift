@@ -15,6 +15,17 @@ extension FuzzTarget {
     check(LiveKit.DataPacket.self, bytes)
   }
 
+  /// What reads is forwarded to something that reads, under the new handle and without a sender's name.
+  static let dataTrackPacket = FuzzTarget(name: "data-track-packet") { bytes in
+    guard let packet = try? LiveKit.DataTrackPacket(bytes.span) else { return }
+    let forwarded = packet.forwarded(bytes, as: 0xfedc)
+    guard let again = try? LiveKit.DataTrackPacket(forwarded.span) else {
+      preconditionFailure("does not read again")
+    }
+    precondition(again.handle == 0xfedc && !again.namesSender, "not as it should be")
+    precondition(again.isEncrypted == packet.isEncrypted, "its encryption changed")
+  }
+
   /// What parses must print and parse again to the same candidate.
   static let candidateJSON = FuzzTarget(name: "candidate-json") { bytes in
     let text = String(decoding: bytes, as: UTF8.self)

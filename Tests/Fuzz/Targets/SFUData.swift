@@ -9,8 +9,8 @@ import PalbeUnits
 
 extension FuzzTarget {
   /// What a participant sends over its data channels: each piece is a length in two bytes, one that says how, then the
-  /// bytes. They go as a message on `_reliable` (0) or `_lossy` (1), or as a datagram in place of SCTP's (2); with the
-  /// fourth bit set, time passes. Two others then still hear each other.
+  /// bytes. They go as a message on `_reliable` (0), `_lossy` (1) or `_data_track` (3), or as a datagram in place of SCTP's
+  /// (2); with the fourth bit set, time passes. Two others then still hear each other.
   static let sfuData = FuzzTarget(name: "sfu-data") { bytes in
     guard let world = FuzzedRoom() else { return }
     var rest = bytes[...]
@@ -22,6 +22,7 @@ extension FuzzTarget {
       switch how & 3 {
       case 0: world.send(piece, on: "_reliable", from: 0)
       case 1: world.send(piece, on: "_lossy", from: 0)
+      case 3: world.send(piece, on: "_data_track", from: 0)
       default: world.sendRaw(piece, from: 0)
       }
       world.settle(for: .milliseconds(how & 8 == 0 ? 10 : 300))
@@ -83,12 +84,20 @@ private final class FuzzedRoom {
     settle(for: .milliseconds(200))
     for client in clients {
       hub.handle(.open(client.peer, role: .active, SCTPConfiguration(), negotiated: []), at: now)
-      for label in ["_reliable", "_lossy"] {
+      for label in ["_reliable", "_lossy", "_data_track"] {
         hub.handle(.openChannel(client.peer, DataChannel(label: label)), at: now)
       }
     }
     settle(for: .milliseconds(500))
-    precondition(clients.allSatisfy { $0.ids.count == 2 }, "no channels")
+    precondition(clients.allSatisfy { $0.ids.count == 3 }, "no channels")
+    let request = LiveKit.SignalRequest(
+      .publishDataTrackRequest(
+        .with {
+          $0.pubHandle = 1
+          $0.name = "track"
+        }))
+    worker.handle(.signal(ConnectionID(0), request.serialized()), at: now)
+    drain()
   }
 
   private func join(_ client: Client, _ number: Int) {
@@ -98,6 +107,7 @@ private final class FuzzedRoom {
     var section = MediaSection.dataChannel(mid: "0")
     section.set(transport)
     let request = LiveKit.JoinRequest.with {
+      $0.connectionSettings = .with { $0.autoSubscribeDataTrack = true }
       $0.publisherOffer = .with {
         $0.type = "offer"
         $0.sdp =

@@ -11,7 +11,7 @@ extension SignalPlane {
   /// Forwards a participant's message to whom it is for.
   func publish(_ bytes: [UInt8], _ label: DataLabel, of participant: Participant, at now: Instant) {
     guard participant.grant.canPublishData else { return }
-    guard label != .track else { return }
+    guard label != .track else { return forwardDataTrack(bytes, of: participant) }
     var packet: LiveKit.DataPacket
     do throws(ProtobufError) {
       packet = try LiveKit.DataPacket(serialized: bytes, limits: Self.limits)

@@ -19,6 +19,8 @@ final class Participant {
   let client: LiveKit.ClientInfo
   /// Every track of the others is subscribed without being asked for.
   let subscribesAutomatically: Bool
+  /// The same for data tracks.
+  let subscribesToDataTracks: Bool
   let joinedAt: Instant
   /// What it sends comes over this one, and with one connection so does everything else.
   let transport: PeerTransport
@@ -60,6 +62,7 @@ final class Participant {
   var dataSequence: UInt32 = 0
   /// Reliable packets for it, until its channel is open.
   var waitingData = WaitingData()
+  var dataTracks = DataTracks()
   /// What others were told last: the loudest of its tracks.
   var speechLevel: Float = 0
 
@@ -72,6 +75,7 @@ final class Participant {
     grant = details.grant
     client = details.request.clientInfo ?? LiveKit.ClientInfo()
     subscribesAutomatically = details.request.connectionSettings?.autoSubscribe ?? false
+    subscribesToDataTracks = details.request.connectionSettings?.autoSubscribeDataTrack ?? false
     allowsPause = details.request.connectionSettings?.subscriberAllowPause ?? false
     joinedAt = now
     lastSignalAt = now

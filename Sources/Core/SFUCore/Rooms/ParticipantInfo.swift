@@ -15,12 +15,16 @@ extension Participant {
       $0.name = name
       $0.version = version
       $0.permission = grantedPermission
-      $0.isPublisher = uplink.tracks.contains(where: \.isAnnounced)
+      $0.isPublisher = isPublisher
       $0.attributes = attributes
+      $0.dataTracks = dataTracks.published.map(\.info)
       $0.clientProtocol = client.clientProtocol
       $0.capabilities = client.capabilities
     }
   }
+
+  /// Others can receive something of it.
+  var isPublisher: Bool { uplink.tracks.contains(where: \.isAnnounced) || !dataTracks.published.isEmpty }
 
   private var grantedPermission: LiveKit.ParticipantPermission {
     .with {
@@ -71,6 +75,10 @@ enum TextLimits {
   static let metadata = 64 * 1_024
   static let attributes = 64 * 1_024
 
+  /// Of a name that an application gives to how its data is encoded.
+  static let encoding = 32
+
+  static func accepts(encoding: String) -> Bool { (1...Self.encoding).contains(encoding.utf8.count) }
   static func accepts(name: String) -> Bool { name.utf8.count <= Self.name }
   static func accepts(metadata: String) -> Bool { metadata.utf8.count <= Self.metadata }
   static func accepts(attributes: [String: String]) -> Bool {

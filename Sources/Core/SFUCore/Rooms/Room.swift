@@ -14,6 +14,7 @@ final class Room {
   var maxParticipants: Int
   var metadata = ""
   var dataHistory = DataHistory()
+  var dataHandles = DataHandles()
   /// Tracks that are not encrypted end to end are refused.
   var requiresE2EE: Bool
   /// Who spoke last, and so whose video comes first.
@@ -67,7 +68,7 @@ final class Room {
       $0.maxParticipants = UInt32(clamping: maxParticipants)
       $0.metadata = metadata
       $0.numParticipants = UInt32(participants.count { !$0.grant.hidden })
-      $0.numPublishers = UInt32(participants.count { $0.uplink.tracks.contains(where: \.isAnnounced) })
+      $0.numPublishers = UInt32(participants.count(where: \.isPublisher))
     }
   }
 
@@ -81,6 +82,7 @@ final class Room {
   /// Takes the participant out, with everything that was forwarded from and to it.
   func remove(_ participant: Participant) {
     participants.removeAll { $0 === participant }
+    withdrawDataTracks(of: participant)
     for track in participant.uplink.tracks { withdraw(track) }
     for downTrack in participant.downlink.downTracks {
       downTrack.track.remove(downTrack)
@@ -115,6 +117,7 @@ final class Room {
     info.state = .disconnected
     info.disconnectReason = reason
     info.tracks = []
+    info.dataTracks = []
     let bytes = LiveKit.SignalResponse(.update(.with { $0.participants = [info] })).serialized()
     for member in participants where member !== participant { member.send(bytes) }
   }

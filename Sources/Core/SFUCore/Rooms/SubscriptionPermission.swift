@@ -14,13 +14,18 @@ enum SubscriptionPermission {
   }
 
   func allows(_ track: PublishedTrack, to participant: Participant) -> Bool {
+    allows(track.sid, to: participant)
+  }
+
+  /// By the sid of a track of any kind.
+  func allows(_ sid: String, to participant: Participant) -> Bool {
     guard case .listed(let permissions) = self else { return true }
     return permissions.contains { permission in
       let isNamed =
         permission.participantIdentity.isEmpty
         ? permission.participantSid == participant.sid
         : permission.participantIdentity == participant.identity
-      return isNamed && (permission.allTracks || permission.trackSids.contains(track.sid))
+      return isNamed && (permission.allTracks || permission.trackSids.contains(sid))
     }
   }
 }

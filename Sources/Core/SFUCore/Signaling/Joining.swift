@@ -39,6 +39,7 @@ extension SignalPlane {
     context.log(.info, "participant joined", participant.logFields)
 
     room.subscribeToAll(participant)
+    room.subscribeToDataTracks(participant)
     participant.wantOffer(at: now)
     for request in details.request.addTrackRequests.prefix(context.configuration.maxPendingTracks) {
       addTrack(request, of: participant, at: now)

@@ -42,6 +42,7 @@ extension SignalPlane {
     let known = room.participants.filter { $0 === participant || !$0.grant.hidden }
     participant.send(.update(.with { $0.participants = known.map(\.info) }))
     participant.send(.roomUpdate(.with { $0.room = room.info }))
+    if !participant.dataTracks.subscribed.isEmpty { participant.sendDataTrackHandles() }
     if let state = request.syncState { synchronize(state, of: participant, at: now) }
     guard !participant.isClosed else { return }
     if let offer = request.publisherOffer { answer(offer, of: participant, at: now) }
@@ -59,11 +60,18 @@ extension SignalPlane {
     let isKnown = state.publishTracks.allSatisfy { published in
       published.track.map { participant.uplink.track(sid: $0.sid) != nil } ?? true
     }
-    guard isKnown else { return remove(participant, .unknownTrack, at: now) }
+    let isDataKnown = state.publishDataTracks.allSatisfy { published in
+      published.info.map { info in participant.dataTracks.published.contains { $0.sid == info.sid } } ?? true
+    }
+    guard isKnown, isDataKnown else { return remove(participant, .unknownTrack, at: now) }
     // Only what it wants besides: clients were seen to list tracks they do receive as unsubscribed
     // (livekit/client-sdk-swift 860), and what it really unsubscribed from is known here.
     if let subscription = state.subscription, subscription.subscribe {
       updateSubscription(subscription, of: participant, at: now)
+    }
+    if let subscription = state.dataSubscription {
+      updateDataSubscription(
+        .with { $0.updates = subscription.updates.filter(\.subscribe) }, of: participant)
     }
     let disabled = Set(state.trackSidsDisabled.prefix(1_000))
     for downTrack in participant.downlink.downTracks where disabled.contains(downTrack.track.sid) {

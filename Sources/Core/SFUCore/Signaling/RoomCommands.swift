@@ -149,12 +149,17 @@ extension SignalPlane {
       unpublish(track, of: participant)
       participant.send(.trackUnpublished(.with { $0.trackSid = track.sid }))
     }
+    if !permission.canPublishData {
+      for track in participant.dataTracks.published { unpublish(track) }
+    }
     if !permission.canSubscribe {
+      participant.room.unsubscribeFromDataTracks(participant)
       for downTrack in participant.downlink.downTracks {
         participant.room.unsubscribe(participant, from: downTrack.track)
       }
     } else if !couldSubscribe {
       participant.room.subscribeToAll(participant)
+      participant.room.subscribeToDataTracks(participant)
       participant.requestSections()
     }
     participant.nextTokenAt = now

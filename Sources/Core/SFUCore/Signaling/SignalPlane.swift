@@ -49,12 +49,9 @@ struct SignalPlane {
           }))
     case .leave: remove(participant, .clientLeft, at: now)
     case .syncState(let state): synchronize(state, of: participant, at: now)
-    // Data tracks are not served: the client is told, so that it need not wait.
-    case .publishDataTrackRequest(let request):
-      participant.respond(
-        .unsupportedType, to: .publishDataTrack(request), message: "data tracks are not served")
-    case .unpublishDataTrackRequest(let request):
-      participant.respond(.invalidHandle, to: .unpublishDataTrack(request))
+    case .publishDataTrackRequest(let request): publishDataTrack(request, of: participant)
+    case .unpublishDataTrackRequest(let request): unpublishDataTrack(request, of: participant)
+    case .updateDataSubscription(let request): updateDataSubscription(request, of: participant)
     // A lite agent needs none of the client's candidates: its checks show where it is.
     case .trickle: break
     // Not served yet, or only of use to the dual-connection protocol.

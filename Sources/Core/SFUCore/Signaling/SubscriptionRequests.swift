@@ -81,16 +81,24 @@ extension SignalPlane {
       for member in publisher.room.participants where member !== publisher {
         let isAllowed = publisher.permission.allows(track, to: member)
         guard isAllowed != before.allows(track, to: member) else { continue }
-        member.send(
-          .subscriptionPermissionUpdate(
-            .with {
-              $0.participantSid = publisher.sid
-              $0.trackSid = track.sid
-              $0.allowed = isAllowed
-            }))
+        member.sendPermission(isAllowed, toReceive: track.sid, of: publisher)
         if !isAllowed { publisher.room.unsubscribe(member, from: track) }
       }
       publisher.room.offer(track, at: now)
     }
+    for track in publisher.dataTracks.published { publisher.room.applyPermission(to: track, before: before) }
+  }
+}
+
+extension Participant {
+  /// Tells that a publisher's will has changed.
+  func sendPermission(_ isAllowed: Bool, toReceive sid: String, of publisher: Participant) {
+    send(
+      .subscriptionPermissionUpdate(
+        .with {
+          $0.participantSid = publisher.sid
+          $0.trackSid = sid
+          $0.allowed = isAllowed
+        }))
   }
 }

@@ -23,6 +23,7 @@ struct QueryJoin {
         $0.autoSubscribe = flag("auto_subscribe", default: true)
         $0.adaptiveStream = flag("adaptive_stream", default: false)
         $0.subscriberAllowPause = flag("subscriber_allow_pause", default: false)
+        $0.autoSubscribeDataTrack = flag("auto_subscribe_data_track", default: false)
         $0.disableIceLite = flag("disable_ice_lite", default: false)
       }
       $0.participantAttributes = attributes
@@ -44,6 +45,14 @@ struct QueryJoin {
       $0.browser = text("browser")
       $0.browserVersion = text("browser_version")
       $0.network = text("network")
+      $0.capabilities = capabilities
+    }
+  }
+
+  /// Names between commas; those that are not known are left out.
+  private var capabilities: [LiveKit.ClientInfo.Capability] {
+    text("capabilities").split(separator: ",").compactMap { name in
+      LiveKit.ClientInfo.Capability.names.first { $0.value == name }?.key
     }
   }
 
