@@ -188,6 +188,11 @@ let targets: [Target] = [
     dependencies: (base + ["PalbeMLSMessages", "PalbeBackendCore"]).map { .target(name: $0) },
     path: "Tests/Support/BackendKit", swiftSettings: strict),
 
+  .target(
+    name: "PalbeSDKKit", dependencies: (base + ["Palbase", "PalbeWebServer"]).map { .target(name: $0) },
+    path: "Tests/Support/SDKKit", swiftSettings: strict),
+  tool("sdk-probe", "Palbase", path: "Tests/Support/sdk-probe", extra: base),
+
   .target(name: "CPalbeProcess", path: "Tests/Support/Process"),
   .target(
     name: "PalbeSocketCalls",
@@ -274,7 +279,11 @@ let targets: [Target] = [
     "PalbeBackendServer",
     base + ["PalbeMLSMessages", "PalbeBackendCore", "PalbeSQLStore", "PalbeBackendKit", "PalbeTestKit"],
     exclude: ["Golden"]),
-  tests("Palbase", base + ["PalbeBackendCore", "PalbeCrypto", "PalbeWebServer", "PalbeTestKit"]),
+  tests(
+    "Palbase",
+    base + [
+      "PalbeBackendCore", "PalbeCrypto", "PalbeWebServer", "PalbeSDKKit", "PalbeTestKit", "sdk-probe",
+    ]),
   tests("PalbeMessaging", ["PalbeTestKit"]),
   tests(
     "PalbeCall",

@@ -81,3 +81,53 @@ static inline CURL *palbe_curl_done(CURLM *multi, uint64_t *number, long *status
   }
   return NULL;
 }
+
+// curl_easy_setopt and curl_easy_getinfo are variadic in C; these are their forms by type.
+static inline CURLcode palbe_curl_set_number(CURL *easy, CURLoption option, long value) {
+  return curl_easy_setopt(easy, option, value);
+}
+static inline CURLcode palbe_curl_set_size(CURL *easy, CURLoption option, int64_t value) {
+  return curl_easy_setopt(easy, option, (curl_off_t)value);
+}
+static inline CURLcode palbe_curl_set_text(CURL *easy, CURLoption option, const char *value) {
+  return curl_easy_setopt(easy, option, value);
+}
+static inline CURLcode palbe_curl_set_pointer(CURL *easy, CURLoption option, const void *value) {
+  return curl_easy_setopt(easy, option, value);
+}
+
+// Bytes of a header line or of a body, in or out.
+typedef size_t (*palbe_curl_bytes)(char *bytes, size_t size, size_t count, void *user);
+static inline CURLcode palbe_curl_set_bytes(CURL *easy, CURLoption option, palbe_curl_bytes function) {
+  return curl_easy_setopt(easy, option, function);
+}
+// The source goes back to an offset.
+typedef int (*palbe_curl_seek)(void *user, curl_off_t offset, int origin);
+static inline CURLcode palbe_curl_set_seek(CURL *easy, palbe_curl_seek function) {
+  return curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, function);
+}
+typedef int (*palbe_curl_progress)(void *user, curl_off_t receive_total, curl_off_t received, curl_off_t send_total,
+                                   curl_off_t sent);
+static inline CURLcode palbe_curl_set_progress(CURL *easy, palbe_curl_progress function) {
+  return curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, function);
+}
+static inline long palbe_curl_get_number(CURL *easy, CURLINFO info) {
+  long value = 0;
+  curl_easy_getinfo(easy, info, &value);
+  return value;
+}
+static inline CURLMcode palbe_curl_multi_set_number(CURLM *multi, CURLMoption option, long value) {
+  return curl_multi_setopt(multi, option, value);
+}
+
+// A transfer that is done, or NULL: how it ended.
+static inline CURL *palbe_curl_next_done(CURLM *multi, CURLcode *result) {
+  int waiting = 0;
+  CURLMsg *message;
+  while ((message = curl_multi_info_read(multi, &waiting))) {
+    if (message->msg != CURLMSG_DONE) continue;
+    *result = message->data.result;
+    return message->easy_handle;
+  }
+  return NULL;
+}

@@ -99,7 +99,7 @@ extension BackendError: LocalizedError, CustomStringConvertible {
 }
 
 /// Why no answer came.
-public enum NetworkFault: Sendable, Equatable, CustomStringConvertible {
+public enum NetworkFault: Error, Sendable, Equatable, CustomStringConvertible {
   /// Nothing listens there, or there is no network.
   case noConnection
   /// The server's name is unknown.
@@ -133,7 +133,7 @@ public enum NetworkFault: Sendable, Equatable, CustomStringConvertible {
 }
 
 /// Why a store of this device cannot be used.
-public enum StoreFault: Sendable, Equatable, CustomStringConvertible {
+public enum StoreFault: Error, Sendable, Equatable, CustomStringConvertible {
   /// No room on the disk.
   case full
   /// The key that the data is sealed with is missing or unreadable.
@@ -161,7 +161,7 @@ public enum StoreFault: Sendable, Equatable, CustomStringConvertible {
 }
 
 /// Why there is no configuration.
-public enum ConfigurationFault: Sendable, Equatable, CustomStringConvertible {
+public enum ConfigurationFault: Error, Sendable, Equatable, CustomStringConvertible {
   /// No file was found at any of these places.
   case missing(searched: [String])
   /// The file is not a property list of a dictionary, or cannot be read.

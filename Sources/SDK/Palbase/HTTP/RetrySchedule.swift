@@ -1,0 +1,51 @@
+package import PalbeUnits
+
+/// Decides whether and when a request goes out again. A value: no clock, no waiting.
+package struct RetrySchedule: Sendable {
+  /// Requests at most, the first among them.
+  package var attemptLimit = 4
+  /// The wait before the second attempt; it doubles.
+  package var firstWait = TimeDelta.milliseconds(400)
+  /// A wait is never longer than this. A server that asks for more gets no further attempt: its answer, with
+  /// `retryAfter`, goes to the caller.
+  package var longestWait = TimeDelta.seconds(20)
+  private var attempts = 0
+
+  package init() {}
+
+  /// What became of an attempt.
+  package enum Outcome: Sendable {
+    case fault(NetworkFault, mayHaveArrived: Bool)
+    case refused(ServerFailure)
+  }
+
+  /// The wait before the next attempt, nil when this was the last.
+  /// - Parameter isRepeatable: the request may arrive twice: it is idempotent, or has an idempotency key.
+  package mutating func wait(
+    after outcome: Outcome, isRepeatable: Bool, jitter: (TimeDelta) -> TimeDelta
+  ) -> TimeDelta? {
+    attempts += 1
+    guard attempts < attemptLimit, Self.mayPass(outcome, isRepeatable) else { return nil }
+    let doubled = firstWait * (1 << min(attempts - 1, 16))
+    let own = jitter(min(doubled, longestWait))
+    guard case .refused(let failure) = outcome, let asked = failure.retryAfter else { return own }
+    let (seconds, attoseconds) = asked.components
+    let wanted = TimeDelta.seconds(Double(seconds) + Double(attoseconds) * 1e-18)
+    return wanted > longestWait ? nil : max(own, wanted)
+  }
+
+  private static func mayPass(_ outcome: Outcome, _ isRepeatable: Bool) -> Bool {
+    switch outcome {
+    case .fault(let fault, let mayHaveArrived):
+      guard isRepeatable || !mayHaveArrived else { return false }
+      return switch fault {
+      case .noConnection, .unknownHost, .timedOut, .connectionLost, .other: true
+      case .notTrusted, .answerTooLarge, .file: false
+      }
+    case .refused(let failure):
+      // A rate limit is looked at before anything is done, so nothing was.
+      if failure.status == 429 { return true }
+      return isRepeatable && [408, 502, 503, 504].contains(failure.status)
+    }
+  }
+}
