@@ -102,6 +102,7 @@ let targets: [Target] = [
       "PalbeDTLS", "PalbeLiveKit", "PalbeFrameEncryption",
     ]),
   library("Core", "BackendCore", base + ["PalbeMLSMessages"]),
+  library("Core", "AccountsCore", base + ["PalbeCrypto", "PalbeWebTokens", "PalbeBackendCore"]),
 
   // IO: no Core.
   library("IO", "EventLoop", base + ["CPalbeLinux"], settings: strict),
@@ -126,7 +127,12 @@ let targets: [Target] = [
       "PalbeICE", "PalbeSFUCore", "PalbeEventLoop", "PalbeWebServer", "PalbeServerObservation", "CPalbeZlib",
       "CPalbeCurl",
     ], settings: strict),
-  library("Server", "BackendServer", base + ["PalbeBackendCore", "PalbeSQLStore"], settings: strict),
+  library(
+    "Server", "BackendServer",
+    base + [
+      "PalbeCrypto", "PalbeWebTokens", "PalbeBackendCore", "PalbeAccountsCore", "PalbeEventLoop", "PalbeSQLStore",
+      "PalbeWebServer", "PalbeServerObservation", "CPalbeCurl",
+    ], settings: strict),
 
   // SDK: the public products; their names carry no further prefix.
   sdk("Palbase", base + ["PalbeCrypto", "PalbeWebServer", "CPalbeCurl"]),
@@ -185,7 +191,9 @@ let targets: [Target] = [
 
   .target(
     name: "PalbeBackendKit",
-    dependencies: (base + ["PalbeMLSMessages", "PalbeBackendCore"]).map { .target(name: $0) },
+    dependencies: (base + [
+      "PalbeCrypto", "PalbeMLSMessages", "PalbeBackendCore", "PalbeAccountsCore",
+    ]).map { .target(name: $0) },
     path: "Tests/Support/BackendKit", swiftSettings: strict),
 
   .target(
@@ -275,9 +283,13 @@ let targets: [Target] = [
       "CPalbeMallocCounter",
     ]),
   tests("PalbeBackendCore", base + ["PalbeMLSMessages", "PalbeBackendKit"]),
+  tests("PalbeAccountsCore", base + ["PalbeCrypto", "PalbeWebTokens", "PalbeBackendCore", "PalbeBackendKit"]),
   tests(
     "PalbeBackendServer",
-    base + ["PalbeMLSMessages", "PalbeBackendCore", "PalbeSQLStore", "PalbeBackendKit", "PalbeTestKit"],
+    base + [
+      "PalbeCrypto", "PalbeWebTokens", "PalbeMLSMessages", "PalbeBackendCore", "PalbeAccountsCore", "PalbeEventLoop",
+      "PalbeSQLStore", "PalbeWebServer", "PalbeServerObservation", "PalbeBackendKit", "PalbeTestKit",
+    ],
     exclude: ["Golden"]),
   tests(
     "Palbase",

@@ -32,10 +32,7 @@ package final class SQLiteBackendStore: BackendStore {
   package convenience init(path: String) throws(SQLError) { try self.init(path: path, isExclusive: true) }
 
   init(path: String, isExclusive: Bool) throws(SQLError) {
-    var settings = SQLConnection.Settings()
-    settings.journal = .writeAhead
-    settings.isExclusive = isExclusive
-    connection = try SQLConnection(path: path, settings: settings)
+    connection = try SQLConnection(path: path, settings: .server(isExclusive: isExclusive))
     try connection.execute("PRAGMA cache_size = -32768")
     try connection.migrate(Schema.steps)
     lastQueueID =
@@ -100,12 +97,7 @@ package final class SQLiteBackendStore: BackendStore {
     _ body: (SQLConnection) throws(SQLError) -> Result
   ) throws(BackendFailure) -> Result {
     do throws(SQLError) { return try body(connection) } catch {
-      switch error {
-      case .failed(let code) where code & 0xff == 13: throw .unavailable(.full)
-      case .busy: throw .unavailable(.busy)
-      case .corrupted: throw .unavailable(.corrupted)
-      case .failed, .newerVersion, .aborted, .unusable: throw .unavailable(.failed)
-      }
+      throw .unavailable(StoreFault(error))
     }
   }
 
@@ -126,6 +118,28 @@ package final class SQLiteBackendStore: BackendStore {
   func key(_ id: DeviceID) throws(SQLError) -> Int64 { try key(id, id.bytes, "device", \.deviceKeys) }
   func key(_ id: GroupID) throws(SQLError) -> Int64 { try key(id, id.bytes, "grp", \.groupKeys) }
   func key(_ id: UserID) throws(SQLError) -> Int64 { try key(id, id.bytes, "user", \.userKeys) }
+}
+
+extension SQLConnection.Settings {
+  /// As the server opens its files.
+  static func server(isExclusive: Bool = true) -> Self {
+    var settings = Self()
+    settings.journal = .writeAhead
+    settings.isExclusive = isExclusive
+    return settings
+  }
+}
+
+extension StoreFault {
+  /// What an error of SQLite's means for who asked.
+  init(_ error: SQLError) {
+    switch error {
+    case .failed(let code) where code & 0xff == 13: self = .full
+    case .busy: self = .busy
+    case .corrupted: self = .corrupted
+    case .failed, .newerVersion, .aborted, .unusable: self = .failed
+    }
+  }
 }
 
 extension SQLStatement {
