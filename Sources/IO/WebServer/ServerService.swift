@@ -34,7 +34,8 @@ final class ServerService {
     self.certificate = certificate
     self.handler = handler
     gate = AddressGate(limits.perAddress)
-    protocols = ProtocolTable(name: "palbe", readByteCount: 16_384, callback: serverCallback)
+    // Each WebSocket has a buffer of that size; a longer message comes in parts.
+    protocols = ProtocolTable(name: "palbe", readByteCount: 4_096, callback: serverCallback)
     policy = .allocate(capacity: 1)
     policy.initialize(to: lws_retry_bo_t())
     policy.pointee.secs_since_valid_ping = UInt16(clamping: limits.pingInterval.wholeSeconds)
