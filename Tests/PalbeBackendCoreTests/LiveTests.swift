@@ -208,6 +208,8 @@ struct LiveTests {
     #expect(
       ended == [
         .subscriptionEnded(one, .conversation(group), .deviceRevoked),
+        // Also where it did not hear the device's topic: it is the end of the connection.
+        .subscriptionEnded(one, .device(anna.device!), .deviceRevoked),
         .subscriptionEnded(ConnectionID(3), .device(anna.device!), .deviceRevoked),
       ])
     #expect(rig.backend.subscribers(of: .conversation(group)) == [])

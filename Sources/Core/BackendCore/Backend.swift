@@ -31,16 +31,33 @@ public struct Backend<Store: BackendStore> {
     self.limits = limits
     start = now
     nextSweep = now.instant + limits.wakeDelay
-    try self.store.begin()
+    try readWakes(at: now)
+  }
+
+  private mutating func readWakes(at now: ServerTime) throws(BackendFailure) {
+    try store.begin()
     let unwoken: [WakeSpan]
     do throws(BackendFailure) {
-      unwoken = try self.store.unwoken()
-      try self.store.commit()
+      unwoken = try store.unwoken()
+      try store.commit()
     } catch {
-      self.store.rollBack()
+      store.rollBack()
       throw error
     }
     for span in unwoken { live.wake(span, at: now.instant + limits.wakeDelay) }
+  }
+
+  /// The store was opened again after a failure that left open whether the last transaction is there: whoever consumes a
+  /// queue is told to look, and wakes are read anew.
+  public mutating func storeReopened(at now: ServerTime) throws(BackendFailure) {
+    try readWakes(at: now)
+    let devices = Set(live.consumers.keys).union(live.watched)
+    for device in devices.sorted() { events.append(.publish(.device(device), .queueChanged)) }
+  }
+
+  /// From now on, or no longer, `queueChanged` comes for a device without a connection too.
+  public mutating func watch(_ device: DeviceID, _ isOn: Bool) {
+    if isOn { live.watched.insert(device) } else { live.watched.remove(device) }
   }
 
   /// Gives the store back, as when the server ends.
@@ -198,6 +215,7 @@ public struct Backend<Store: BackendStore> {
     return events[taken]
   }
 
-  /// See `ServerTime.expiryTime(since:)`.
-  func expiryTime(_ now: ServerTime) -> WallTime { now.expiryTime(since: start) }
+  /// A time by which things expire: the wall clock, held back while it runs ahead of the steady one, so that nothing is
+  /// dropped because somebody set the clock.
+  func expiryTime(_ now: ServerTime) -> WallTime { min(now.wall, start.wall + (now.instant - start.instant)) }
 }

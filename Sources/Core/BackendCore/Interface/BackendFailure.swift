@@ -121,4 +121,6 @@ public enum StoreFault: UInt8, Sendable {
   case corrupted
   /// Any other failure of the medium.
   case failed
+  /// More requests wait than it gets done.
+  case overloaded
 }

@@ -104,7 +104,9 @@ extension Backend {
       for group in live.connections[connection]?.conversations.sorted() ?? [] {
         end(connection, .conversation(group), .deviceRevoked)
       }
-      end(connection, .device(device), .deviceRevoked)
+      // Told in any case: a connection of the device has nothing more to do here.
+      unsubscribe(connection, .device(device))
+      events.append(.subscriptionEnded(connection, .device(device), .deviceRevoked))
       connectionClosed(connection)
     }
   }

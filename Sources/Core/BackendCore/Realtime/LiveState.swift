@@ -33,6 +33,8 @@ struct LiveState {
   var connections: [ConnectionID: Connection] = [:]
   /// Who consumes a device's queue.
   var consumers: [DeviceID: ConnectionID] = [:]
+  /// Devices whose queue the shell watches without a connection.
+  var watched: Set<DeviceID> = []
   /// Who listens to a conversation.
   var listeners: [GroupID: Set<ConnectionID>] = [:]
   var connectionsOfUser: [UserID: Set<ConnectionID>] = [:]
@@ -51,7 +53,7 @@ struct LiveState {
 
   func hasSubscribers(_ topic: Topic) -> Bool {
     switch topic {
-    case .device(let device): consumers[device] != nil
+    case .device(let device): consumers[device] != nil || watched.contains(device)
     case .conversation(let group): listeners[group] != nil
     }
   }

@@ -25,7 +25,7 @@ final class IncomingStream {
   private var unwrapper = SequenceUnwrapper()
   private var nacks: NackTracker?
   /// What was forwarded last, in the clear: once for all subscribers.
-  private var history = RetransmissionCache()
+  private var history = RetransmissionCache(capacity: 1)
   /// The newest packet's number in `history`, its lower half; nil while that is empty.
   private var newest: UInt32?
 
@@ -101,7 +101,7 @@ final class IncomingStream {
   func ended() {
     if nacks != nil { nacks = NackTracker() }
     unwrapper = SequenceUnwrapper()
-    history = RetransmissionCache()
+    history = RetransmissionCache(capacity: 1)
     newest = nil
     keyFrames.rest()
   }
