@@ -74,6 +74,12 @@ public final class SQLConnection {
 
   var errorCode: Int32 { sqlite3_extended_errcode(database) }
 
+  /// False once an error left open whether a transaction is there; everything then throws `unusable`.
+  public var isUsable: Bool { !isBroken }
+
+  /// From now on everything throws `unusable`.
+  package func refuseEverything() { isBroken = true }
+
   func checkUsable() throws(SQLError) { if isBroken { throw .unusable } }
 
   /// Runs statements that are text of the program's own, one after another.

@@ -36,9 +36,11 @@ struct SendQueue: Sendable {
     return .queued
   }
 
-  mutating func requestClose(_ request: Close) -> Outcome {
+  /// - Parameter discarding: forgets the messages that wait.
+  mutating func requestClose(_ request: Close, discarding: Bool = false) -> Outcome {
     guard !isEnded, !hasOverflowed, close == nil else { return .ignored }
     close = request
+    if discarding { clear() }
     return .queued
   }
 

@@ -26,6 +26,9 @@ final class ServerService {
   /// The TLS context of the library, which owns it.
   private var tls: UnsafeMutableRawPointer?
 
+  /// How long a peer may take to read the rest and a close frame.
+  private static let closeSeconds: Int32 = 10
+
   init(
     link: ServerLink, limits: WebServerLimits, certificate: CertificatePair?, handler: any WebServerHandler
   ) {
@@ -34,8 +37,8 @@ final class ServerService {
     self.certificate = certificate
     self.handler = handler
     gate = AddressGate(limits.perAddress)
-    // Each WebSocket has a buffer of that size; a longer message comes in parts.
-    protocols = ProtocolTable(name: "palbe", readByteCount: 4_096, callback: serverCallback)
+    protocols = ProtocolTable(
+      name: "palbe", readByteCount: max(128, limits.socketReadByteCount), callback: serverCallback)
     policy = .allocate(capacity: 1)
     policy.initialize(to: lws_retry_bo_t())
     policy.pointee.secs_since_valid_ping = UInt16(clamping: limits.pingInterval.wholeSeconds)
@@ -128,9 +131,13 @@ final class ServerService {
   func flushChanged() {
     for id in link.takeChanged() {
       guard let identity = open[id], let connection = connections[identity] else { continue }
-      if connection.socket?.withQueue({ $0.hasOverflowed }) == true {
+      let (hasOverflowed, isClosing) =
+        connection.socket?.withQueue { ($0.hasOverflowed, $0.close != nil) } ?? (false, false)
+      if hasOverflowed {
         palbe_lws_kill(identity)
       } else {
+        // Who does not take the close frame holds nothing up.
+        if isClosing { palbe_lws_kill_after(identity, Self.closeSeconds) }
         lws_callback_on_writable(identity)
       }
     }

@@ -38,7 +38,17 @@ public final class WebSocket: Sendable {
   /// 4999.
   /// - Parameter reason: at most 123 bytes of UTF-8; what is longer is cut.
   public func close(code: UInt16 = 1_000, reason: String = "") {
-    let outcome = queue.withLock { $0.requestClose(.init(code: code, reason: reason)) }
+    end(.init(code: code, reason: reason), discarding: false)
+  }
+
+  /// As `close`, but forgets what is queued: for a peer that reads too slowly. One that does not even read the close frame
+  /// is cut off after a few seconds.
+  public func abort(code: UInt16, reason: String = "") {
+    end(.init(code: code, reason: reason), discarding: true)
+  }
+
+  private func end(_ request: SendQueue.Close, discarding: Bool) {
+    let outcome = queue.withLock { $0.requestClose(request, discarding: discarding) }
     if outcome != .ignored { wake(self) }
   }
 
