@@ -102,7 +102,6 @@ let targets: [Target] = [
       "PalbeDTLS", "PalbeLiveKit", "PalbeFrameEncryption",
     ]),
   library("Core", "BackendCore", base + ["PalbeMLSMessages"]),
-  library("Core", "AccountsCore", base + ["PalbeCrypto", "PalbeWebTokens", "PalbeBackendCore"]),
 
   // IO: no Core.
   library("IO", "EventLoop", base + ["CPalbeLinux"], settings: strict),
@@ -129,10 +128,8 @@ let targets: [Target] = [
     ], settings: strict),
   library(
     "Server", "BackendServer",
-    base + [
-      "PalbeCrypto", "PalbeWebTokens", "PalbeBackendCore", "PalbeAccountsCore", "PalbeEventLoop", "PalbeSQLStore",
-      "PalbeWebServer", "PalbeServerObservation", "CPalbeCurl",
-    ], settings: strict),
+    base + ["PalbeCrypto", "PalbeBackendCore", "PalbeSQLStore", "PalbeEventLoop", "PalbeWebServer"],
+    settings: strict),
 
   // SDK: the public products; their names carry no further prefix.
   sdk("Palbase", base + ["PalbeCrypto", "PalbeWebServer", "CPalbeCurl"]),
@@ -163,6 +160,7 @@ let targets: [Target] = [
       "PalbeUnits", "PalbeCommandLine", "PalbeEventLoop", "PalbeServerSettings", "PalbeServerObservation",
       "PalbeSFUSettings", "PalbeSFUCore", "PalbeLiveKit", "PalbeProtobuf", "PalbeWire",
     ]),
+  tool("palbe-server", "PalbeBackendServer", extra: base + ["PalbeCommandLine", "PalbeEventLoop"]),
   tool("mls-interop", "PalbeMLSInterop", extra: ["PalbeUnits"]),
   tool("palbe-call", "PalbeCallLab", extra: base + ["PalbeCommandLine", "PalbeEventLoop"]),
   tool(
@@ -191,15 +189,18 @@ let targets: [Target] = [
 
   .target(
     name: "PalbeBackendKit",
-    dependencies: (base + [
-      "PalbeCrypto", "PalbeMLSMessages", "PalbeBackendCore", "PalbeAccountsCore",
-    ]).map { .target(name: $0) },
+    dependencies: (base + ["PalbeMLSMessages", "PalbeBackendCore"]).map { .target(name: $0) },
     path: "Tests/Support/BackendKit", swiftSettings: strict),
 
   .target(
     name: "PalbeSDKKit", dependencies: (base + ["Palbase", "PalbeWebServer"]).map { .target(name: $0) },
     path: "Tests/Support/SDKKit", swiftSettings: strict),
   tool("sdk-probe", "Palbase", path: "Tests/Support/sdk-probe", extra: base),
+  .target(
+    name: "PalbeServerClient",
+    dependencies: (base + ["PalbeBackendCore", "PalbeBackendKit", "PalbeWebServer"])
+      .map { .target(name: $0) },
+    path: "Tests/Support/ServerClient", swiftSettings: strict),
 
   .target(name: "CPalbeProcess", path: "Tests/Support/Process"),
   .target(
@@ -283,12 +284,11 @@ let targets: [Target] = [
       "CPalbeMallocCounter",
     ]),
   tests("PalbeBackendCore", base + ["PalbeMLSMessages", "PalbeBackendKit"]),
-  tests("PalbeAccountsCore", base + ["PalbeCrypto", "PalbeWebTokens", "PalbeBackendCore", "PalbeBackendKit"]),
   tests(
     "PalbeBackendServer",
     base + [
-      "PalbeCrypto", "PalbeWebTokens", "PalbeMLSMessages", "PalbeBackendCore", "PalbeAccountsCore", "PalbeEventLoop",
-      "PalbeSQLStore", "PalbeWebServer", "PalbeServerObservation", "PalbeBackendKit", "PalbeTestKit",
+      "PalbeCrypto", "PalbeMLSMessages", "PalbeBackendCore", "PalbeSQLStore", "PalbeEventLoop",
+      "PalbeWebServer", "PalbeBackendKit", "PalbeServerClient", "PalbeTestKit", "palbe-server",
     ],
     exclude: ["Golden"]),
   tests(
@@ -336,6 +336,7 @@ let package = Package(
     .library(name: "PalbeCrypto", targets: ["PalbeCrypto"]),
     .library(name: "PalbeUnits", targets: ["PalbeUnits"]),
     .executable(name: "palbe-sfu", targets: ["palbe-sfu"]),
+    .executable(name: "palbe-server", targets: ["palbe-server"]),
     .executable(name: "palbe-call", targets: ["palbe-call"]),
     .executable(name: "palbe-bench", targets: ["palbe-bench"]),
   ] + innerProducts,

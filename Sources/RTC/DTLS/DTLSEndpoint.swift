@@ -25,8 +25,7 @@ import PalbeWire
 /// ## Implementation
 ///
 /// OpenSSL does the protocol, over `DatagramBIO`; the time is the caller's, see `RetransmitTimer`. OpenSSL draws its
-/// randomness itself. A connected endpoint gives OpenSSL's two record buffers, 33 kB, back between calls: most have
-/// nothing to say once they have keyed SRTP, and a server has many.
+/// randomness itself.
 @safe public struct DTLSEndpoint: ~Copyable, @unchecked Sendable {
   /// Bytes of a datagram that is read; what a socket buffer of ours holds.
   static let datagramLimit = 2_048
@@ -49,6 +48,7 @@ import PalbeWire
   // Keeps what the callbacks of `connection` refer to.
   private let identity: DTLSIdentity
   private var received: [[UInt8]] = []
+  private var readBuffer = [UInt8](repeating: 0, count: datagramLimit)
 
   /// An endpoint that has not started.
   ///
@@ -104,19 +104,8 @@ import PalbeWire
     bio.incoming.removeAll(keepingCapacity: true)
     for index in datagram.indices { bio.incoming.append(datagram[index]) }
     bio.hasIncoming = true
-    let wasConnected = state == .connected
-    if wasConnected { unsafe SSL_alloc_buffers(connection) }
-    defer {
-      bio.hasIncoming = false
-      if wasConnected || state == .connected { releaseBuffers() }
-    }
+    defer { bio.hasIncoming = false }
     try step(at: now)
-  }
-
-  /// Until the next call. Refused, and as well, while OpenSSL has something in them.
-  private func releaseBuffers() {
-    unsafe SSL_free_buffers(connection)
-    bio.incoming = []
   }
 
   /// The next datagram to send.
@@ -147,8 +136,6 @@ import PalbeWire
     guard !message.isEmpty else { return }
     bio.timer.now = now
     ERR_clear_error()
-    unsafe SSL_alloc_buffers(connection)
-    defer { releaseBuffers() }
     let result = unsafe message.withUnsafeBufferPointer { bytes in
       unsafe SSL_write(connection, bytes.baseAddress, CInt(bytes.count))
     }
@@ -160,10 +147,8 @@ import PalbeWire
     if state == .connected {
       bio.timer.now = now
       ERR_clear_error()
-      unsafe SSL_alloc_buffers(connection)
       _ = unsafe SSL_shutdown(connection)
       ERR_clear_error()
-      releaseBuffers()
     }
     if case .failed = state { return }
     state = .closed
@@ -179,8 +164,6 @@ import PalbeWire
       guard result == 1 else { return try check(result) }
       try finishHandshake()
     }
-    guard state == .connected else { return }
-    var readBuffer = [UInt8](repeating: 0, count: Self.datagramLimit)
     while state == .connected {
       let count = unsafe readBuffer.withUnsafeMutableBufferPointer { buffer in
         unsafe SSL_read(connection, buffer.baseAddress, CInt(buffer.count))

@@ -9,7 +9,9 @@ import PalbeSQLStore
 /// Write-ahead log, `synchronous=FULL`: when `commit` returns, its transaction is on the medium. One process at a time, on
 /// one thread. No type of SQLite's leaves this module.
 package final class SQLiteBackendStore: BackendStore {
-  let connection: SQLConnection
+  private(set) var connection: SQLConnection
+  private let path: String
+  private let isExclusive: Bool
   /// Keys of ids that were seen; they never change, but a rollback can take new ones away.
   var deviceKeys: [DeviceID: Int64] = [:]
   var groupKeys: [GroupID: Int64] = [:]
@@ -32,11 +34,36 @@ package final class SQLiteBackendStore: BackendStore {
   package convenience init(path: String) throws(SQLError) { try self.init(path: path, isExclusive: true) }
 
   init(path: String, isExclusive: Bool) throws(SQLError) {
-    connection = try SQLConnection(path: path, settings: .server(isExclusive: isExclusive))
+    self.path = path
+    self.isExclusive = isExclusive
+    (connection, lastQueueID) = try Self.open(path, isExclusive: isExclusive)
+    queueIDAtBegin = lastQueueID
+    queueIDAtSavepoint = lastQueueID
+  }
+
+  private static func open(
+    _ path: String, isExclusive: Bool
+  ) throws(SQLError) -> (SQLConnection, lastQueueID: Int64) {
+    var settings = SQLConnection.Settings()
+    settings.journal = .writeAhead
+    settings.isExclusive = isExclusive
+    let connection = try SQLConnection(path: path, settings: settings)
     try connection.execute("PRAGMA cache_size = -32768")
     try connection.migrate(Schema.steps)
-    lastQueueID =
-      try connection.statement("SELECT last_queue_id FROM state").first { row in row.integer(0) } ?? 0
+    let last = try connection.statement("SELECT last_queue_id FROM state").first { row in row.integer(0) }
+    return (connection, last ?? 0)
+  }
+
+  /// False once an error left open whether a transaction is there: everything is refused until `reopen`.
+  package var isUsable: Bool { connection.isUsable }
+
+  /// Opens the file again. When that fails, everything is still refused.
+  package func reopen() throws(SQLError) {
+    forget()
+    // What had the file open must let go of it first.
+    connection = try SQLConnection(path: ":memory:")
+    connection.refuseEverything()
+    (connection, lastQueueID) = try Self.open(path, isExclusive: isExclusive)
     queueIDAtBegin = lastQueueID
     queueIDAtSavepoint = lastQueueID
   }
@@ -97,7 +124,12 @@ package final class SQLiteBackendStore: BackendStore {
     _ body: (SQLConnection) throws(SQLError) -> Result
   ) throws(BackendFailure) -> Result {
     do throws(SQLError) { return try body(connection) } catch {
-      throw .unavailable(StoreFault(error))
+      switch error {
+      case .failed(let code) where code & 0xff == 13: throw .unavailable(.full)
+      case .busy: throw .unavailable(.busy)
+      case .corrupted: throw .unavailable(.corrupted)
+      case .failed, .newerVersion, .aborted, .unusable: throw .unavailable(.failed)
+      }
     }
   }
 
@@ -118,28 +150,6 @@ package final class SQLiteBackendStore: BackendStore {
   func key(_ id: DeviceID) throws(SQLError) -> Int64 { try key(id, id.bytes, "device", \.deviceKeys) }
   func key(_ id: GroupID) throws(SQLError) -> Int64 { try key(id, id.bytes, "grp", \.groupKeys) }
   func key(_ id: UserID) throws(SQLError) -> Int64 { try key(id, id.bytes, "user", \.userKeys) }
-}
-
-extension SQLConnection.Settings {
-  /// As the server opens its files.
-  static func server(isExclusive: Bool = true) -> Self {
-    var settings = Self()
-    settings.journal = .writeAhead
-    settings.isExclusive = isExclusive
-    return settings
-  }
-}
-
-extension StoreFault {
-  /// What an error of SQLite's means for who asked.
-  init(_ error: SQLError) {
-    switch error {
-    case .failed(let code) where code & 0xff == 13: self = .full
-    case .busy: self = .busy
-    case .corrupted: self = .corrupted
-    case .failed, .newerVersion, .aborted, .unusable: self = .failed
-    }
-  }
 }
 
 extension SQLStatement {

@@ -1,0 +1,344 @@
+import PalbeBackendCore
+import PalbeCrypto
+import PalbeUnits
+import PalbeWebServer
+import PalbeWire
+import Synchronization
+
+/// What the web server answers: routes, errors, and the realtime socket.
+///
+/// Its calls come from the web server's thread. What the head of a request tells (path, method, tokens, length) is checked
+/// before memory is given to its body.
+package final class BackendService: WebServerHandler {
+  /// A part of the server that answers some requests by itself.
+  package protocol Part: Sendable {
+    /// True when the request is its own; it then answers, now or later.
+    func respond(to request: HTTPRequest, with responder: HTTPResponder) -> Bool
+    /// Whether a path is its own, for requests whose body was not read yet, and what refuses such a one.
+    func owns(_ request: HTTPRequest) -> Bool
+  }
+
+  private let table: RouteTable
+  private let loop: BackendLoop
+  private let verifier: any SessionVerifier
+  private let tokens: DeviceTokens
+  private let hub: RealtimeHub
+  private let parts: [any Part]
+  private let requestIDs = RequestIDs()
+  private let isDraining = Atomic<Bool>(false)
+
+  init(
+    table: RouteTable, loop: BackendLoop, verifier: any SessionVerifier, tokens: DeviceTokens,
+    hub: RealtimeHub, parts: [any Part]
+  ) {
+    self.table = table
+    self.loop = loop
+    self.verifier = verifier
+    self.tokens = tokens
+    self.hub = hub
+    self.parts = parts
+  }
+
+  /// From now on new requests are refused with 503, and sockets end; what waits is still answered.
+  package func drain() {
+    isDraining.store(true, ordering: .relaxed)
+    hub.drain()
+  }
+
+  // MARK: Requests
+
+  /// A request that may be read.
+  private struct Admitted {
+    let route: Route
+    let path: JSONObject
+    var caller: Caller?
+    /// Of a session, to be looked at again when an answer was long in coming.
+    var token: String?
+  }
+
+  package func refuseBody(of request: HTTPRequest) -> HTTPResponse? {
+    if parts.contains(where: { $0.owns(request) }) { return nil }
+    do throws(APIError) {
+      _ = try admit(request)
+      return nil
+    } catch {
+      return response(error, requestIDs.next(request))
+    }
+  }
+
+  package func respond(to request: HTTPRequest, with responder: HTTPResponder) {
+    for part in parts where part.respond(to: request, with: responder) { return }
+    let requestID = requestIDs.next(request)
+    do throws(APIError) {
+      responder.late = response(APIError(.unavailable(.busy)), requestID)
+      let admitted = try admit(request)
+      let input = RouteInput(
+        caller: admitted.caller, path: admitted.path, query: try query(request, admitted.route),
+        body: try body(request, admitted.route))
+      switch admitted.route.service {
+      case .elsewhere: throw .notFound
+      case .shell(let make):
+        var response = try make(input)
+        response.headers.append(.init("request-id", requestID))
+        responder.send(response)
+      case .backend(let ask, let write):
+        guard let caller = admitted.caller else { throw APIError(.notSignedIn) }
+        let key = try idempotencyKey(request, admitted.route)
+        let call = BackendCall(try ask(input), from: caller, idempotencyKey: key)
+        let patience = input.query.integer("wait").flatMap { wait in
+          wait > 0 ? LoopPatience(atMost: .seconds(Int(wait))) : nil
+        }
+        loop.ask(call, patience: patience) { [self] result in
+          do throws(APIError) {
+            if patience != nil, let token = admitted.token { try checkSession(token) }
+            responder.send(try self.response(to: result, input, write, requestID))
+          } catch {
+            responder.send(response(error, requestID))
+          }
+        }
+      }
+    } catch {
+      responder.send(response(error, requestID))
+    }
+  }
+
+  private func response(
+    to result: Result<BackendResponse, BackendFailure>, _ input: RouteInput,
+    _ write: @Sendable (BackendResponse, RouteInput) throws(APIError) -> JSONText?, _ requestID: String
+  ) throws(APIError) -> HTTPResponse {
+    let text: JSONText?
+    switch result {
+    case .success(let response): text = try write(response, input)
+    case .failure(let failure): throw APIError(failure)
+    }
+    let id = HTTPRequest.Field("request-id", requestID)
+    guard let text else { return HTTPResponse(status: 204, headers: [id]) }
+    return HTTPResponse(
+      status: 200, headers: [.init("content-type", "application/json"), id], body: text.bytes)
+  }
+
+  private func response(_ error: APIError, _ requestID: String) -> HTTPResponse {
+    var response = error.response(requestID: requestID)
+    if error.status == 401 {
+      response.headers.append(.init("www-authenticate", "Bearer"))
+    }
+    if error.status == 405, case .text(let methods)? = error.details.first?.value {
+      response.headers.append(.init("allow", methods))
+    }
+    return response
+  }
+
+  /// Everything that the head tells.
+  private func admit(_ request: HTTPRequest) throws(APIError) -> Admitted {
+    let (route, found): (Route, [String: String])
+    switch table.match(request.method, request.path) {
+    case .route(let matched, let names): (route, found) = (matched, names)
+    case .methods(let methods):
+      throw APIError(
+        "method_not_allowed", 405, "this path has other methods",
+        details: [.init(name: "allow", value: .text(methods.joined(separator: ", ")))])
+    case .nothing: throw .notFound
+    }
+    guard !isDraining.load(ordering: .relaxed) else { throw APIError(.unavailable(.overloaded)) }
+    var admitted = Admitted(route: route, path: JSONObject())
+    if route.access != .open {
+      let token = try bearer(request)
+      let session = try session(token)
+      admitted.token = token
+      admitted.caller = Caller(user: session.user, device: nil)
+      if route.access == .device {
+        admitted.caller = Caller(
+          user: session.user, device: try device(request.header("palbe-device"), of: session.user))
+      }
+    }
+    if let length = request.header("content-length").flatMap({ Int($0) }), length > route.bodyByteCount {
+      throw APIError(.messageTooLarge(limit: route.bodyByteCount))
+    }
+    var path: [String: JSONValue] = [:]
+    for (name, text) in found {
+      guard let value = Route.pathShapes[name]?.value(of: text) else {
+        throw .invalid(name, "the path does not have an identifier where it needs one")
+      }
+      path[name] = value
+    }
+    return Admitted(route: route, path: JSONObject(path), caller: admitted.caller, token: admitted.token)
+  }
+
+  private func session(_ token: String) throws(APIError) -> VerifiedSession {
+    do throws(BackendFailure) { return try verifier.session(token: token) } catch { throw APIError(error) }
+  }
+
+  private func checkSession(_ token: String) throws(APIError) { _ = try session(token) }
+
+  private func bearer(_ request: HTTPRequest) throws(APIError) -> String {
+    guard let field = request.header("authorization"), field.utf8.count > 7,
+      field.prefix(7).lowercased() == "bearer "
+    else { throw APIError(.notSignedIn) }
+    return String(field.dropFirst(7))
+  }
+
+  private func device(_ token: String?, of user: UserID) throws(APIError) -> DeviceID {
+    guard let token, let device = tokens.device(of: token, user: user) else {
+      throw APIError(.deviceNotEnrolled)
+    }
+    return device
+  }
+
+  // MARK: Parts of a request
+
+  private func query(_ request: HTTPRequest, _ route: Route) throws(APIError) -> JSONObject {
+    try values(request, of: route.query)
+  }
+
+  private func values(_ request: HTTPRequest, of fields: [Shape.Field]) throws(APIError) -> JSONObject {
+    var values: [String: JSONValue] = [:]
+    for field in fields {
+      guard let text = request.query(field.name) else {
+        guard !field.isRequired else { throw .invalid(field.name, "the query needs \(field.name)") }
+        continue
+      }
+      guard let value = field.shape.value(of: text) else {
+        throw .invalid(field.name, "the query's \(field.name) does not have its form")
+      }
+      values[field.name] = value
+    }
+    return JSONObject(values)
+  }
+
+  private func body(_ request: HTTPRequest, _ route: Route) throws(APIError) -> JSONObject {
+    switch route.body {
+    case .none: return JSONObject()
+    case .json(let record):
+      try check(request, ["application/json"])
+      return try record.read(request.body, limit: route.bodyByteCount)
+    case .jsonOrBytes(let record, let member):
+      guard try check(request, ["application/json", "application/octet-stream"]) == 1 else {
+        return try record.read(request.body, limit: route.bodyByteCount)
+      }
+      var object = try values(request, of: record.fields.filter { $0.name != member })
+      guard case .bytes(let range)? = record.fields.first(where: { $0.name == member })?.shape else {
+        throw .notFound
+      }
+      guard request.body.count <= range.upperBound else {
+        throw APIError(.messageTooLarge(limit: range.upperBound))
+      }
+      guard range.contains(request.body.count) else { throw .invalid(member, "the body is empty") }
+      object.set(member, .bytes(request.body))
+      return object
+    }
+  }
+
+  /// The place of the body's type among those that a route takes.
+  @discardableResult
+  private func check(_ request: HTTPRequest, _ types: [String]) throws(APIError) -> Int {
+    let type = request.header("content-type")?.split(separator: ";").first.map {
+      $0.lowercased().filter { $0 != " " && $0 != "\t" }
+    }
+    guard let type, let place = types.firstIndex(of: type) else {
+      throw APIError(
+        "unsupported_media_type", 415, "the body's type is to be \(types.joined(separator: " or "))",
+        details: [.init(name: "field", value: .text("Content-Type"))])
+    }
+    return place
+  }
+
+  private func idempotencyKey(
+    _ request: HTTPRequest, _ route: Route
+  ) throws(APIError) -> IdempotencyKey? {
+    guard route.idempotency != .ignored else { return nil }
+    guard let text = request.header("idempotency-key"), !text.isEmpty else {
+      guard route.idempotency != .required else {
+        throw .invalid("Idempotency-Key", "this route needs the header Idempotency-Key")
+      }
+      return nil
+    }
+    let key = Array(text.utf8)
+    guard key.count <= 64, key.allSatisfy({ (0x21...0x7e).contains($0) }) else {
+      throw .invalid("Idempotency-Key", "a key has 1 to 64 visible ASCII characters")
+    }
+    var hash = SHA256()
+    func add(_ text: String) {
+      let bytes = Array(text.utf8)
+      hash.update(Self.count(bytes.count) + bytes)
+    }
+    add(request.method)
+    add(request.path)
+    for item in request.query {
+      add(item.name)
+      add(item.value)
+    }
+    hash.update(Self.count(.max))
+    hash.update(request.body)
+    return IdempotencyKey(key: key, digest: hash.finalize())
+  }
+
+  private static func count(_ value: Int) -> [UInt8] {
+    (0..<8).map { UInt8(truncatingIfNeeded: value >> ($0 * 8)) }
+  }
+
+  // MARK: The socket
+
+  package func upgrade(_ request: HTTPRequest, socket: WebSocket) -> UpgradeDecision {
+    let requestID = requestIDs.next(request)
+    do throws(APIError) {
+      guard request.path == "/v1/realtime" else { throw .notFound }
+      guard !isDraining.load(ordering: .relaxed) else { throw APIError(.unavailable(.overloaded)) }
+      // Browsers cannot send headers with it.
+      let token: String
+      if request.header("authorization") != nil {
+        token = try bearer(request)
+      } else if let shown = request.query("access_token") {
+        token = shown
+      } else {
+        throw APIError(.notSignedIn)
+      }
+      let session = try session(token)
+      let device = try device(
+        request.header("palbe-device") ?? request.query("device_token"), of: session.user)
+      let connection = hub.open(socket, session: session, device: device)
+      // The session may have ended between the look at it and the hub's knowing the socket.
+      do throws(APIError) { try checkSession(token) } catch {
+        hub.closed(connection)
+        throw error
+      }
+      return .accept(connection)
+    } catch {
+      return .reject(response(error, requestID))
+    }
+  }
+}
+
+extension JSONObject {
+  fileprivate mutating func set(_ name: String, _ value: JSONValue) {
+    var members = members
+    members[name] = value
+    self = JSONObject(members)
+  }
+}
+
+/// Names of requests, for logs on both sides. A client may give its own.
+package final class RequestIDs: Sendable {
+  private let prefix: UInt64
+  private let count = Atomic<UInt64>(0)
+
+  package init() {
+    var generator = SystemRandomNumberGenerator()
+    prefix = generator.next()
+  }
+
+  /// The client's, when it has 1 to 64 characters of A-Z, a-z, 0-9, ".", "_" and "-"; else a new one.
+  package func next(_ request: HTTPRequest?) -> String {
+    if let given = request?.header("request-id"), (1...64).contains(given.utf8.count),
+      given.utf8.allSatisfy({ byte in
+        switch byte {
+        case 48...57, 65...90, 97...122, 45, 46, 95: true
+        default: false
+        }
+      })
+    {
+      return given
+    }
+    let number = count.wrappingAdd(1, ordering: .relaxed).newValue
+    return String(prefix, radix: 36) + "-" + String(number, radix: 36)
+  }
+}

@@ -1,0 +1,192 @@
+import PalbeBackendCore
+import PalbeWire
+
+/// The form of a JSON value. It is read by it and described by it, so that the two cannot differ.
+indirect enum Shape: Sendable {
+  /// Any text of at most so many characters.
+  case text(upTo: Int)
+  /// One of these words.
+  case choice([String])
+  /// An identifier with this prefix.
+  case id(String)
+  /// So many bytes, as base64url without padding.
+  case bytes(ClosedRange<Int>)
+  /// So many bytes, as hexadecimal.
+  case hex(ClosedRange<Int>)
+  case integer(ClosedRange<Int64>)
+  /// A number with a fraction; only in answers.
+  case number
+  case boolean
+  case list(Shape, upTo: Int)
+  case object(Record)
+
+  /// The largest whole number that every JSON reader knows exactly.
+  static let largest: Int64 = 9_007_199_254_740_991
+  /// An epoch, a sequence, a position or a count.
+  static let natural = Shape.integer(0...largest)
+
+  /// Members of an object. Others that come are ignored, so that an older server understands a newer client.
+  struct Record: Sendable {
+    /// Its name in the OpenAPI document; nil where it stands alone.
+    var name: String?
+    var fields: [Field]
+    init(_ name: String, _ fields: [Field]) {
+      self.name = name
+      self.fields = fields
+    }
+    init(_ fields: [Field]) { self.fields = fields }
+  }
+
+  /// A member of an object, or an item of a query.
+  struct Field: Sendable {
+    let name: String
+    let shape: Shape
+    let isRequired: Bool
+    let about: String
+    static func required(_ name: String, _ shape: Shape, _ about: String) -> Field {
+      Field(name: name, shape: shape, isRequired: true, about: about)
+    }
+    static func optional(_ name: String, _ shape: Shape, _ about: String) -> Field {
+      Field(name: name, shape: shape, isRequired: false, about: about)
+    }
+  }
+}
+
+/// A value that had its shape.
+enum JSONValue: Sendable, Equatable {
+  case text(String)
+  case bytes([UInt8])
+  case integer(Int64)
+  case boolean(Bool)
+  case list([JSONValue])
+  case object(JSONObject)
+}
+
+/// The members of an object that its shape knows.
+struct JSONObject: Sendable, Equatable {
+  private(set) var members: [String: JSONValue] = [:]
+
+  init(_ members: [String: JSONValue] = [:]) { self.members = members }
+
+  subscript(_ name: String) -> JSONValue? { members[name] }
+
+  func text(_ name: String) -> String? { if case .text(let text) = members[name] { text } else { nil } }
+  func bytes(_ name: String) -> [UInt8]? { if case .bytes(let bytes) = members[name] { bytes } else { nil } }
+  func integer(_ name: String) -> Int64? {
+    if case .integer(let value) = members[name] { value } else { nil }
+  }
+  func boolean(_ name: String) -> Bool? { if case .boolean(let value) = members[name] { value } else { nil } }
+  func list(_ name: String) -> [JSONValue]? { if case .list(let list) = members[name] { list } else { nil } }
+  func object(_ name: String) -> JSONObject? {
+    if case .object(let object) = members[name] { object } else { nil }
+  }
+  func id<Kind>(_ name: String) -> Identifier<Kind>? { text(name).flatMap { Identifier<Kind>($0) } }
+}
+
+extension Shape.Record {
+  /// Reads a whole text.
+  /// - Parameter limit: the most bytes that it may have.
+  func read(_ bytes: [UInt8], limit: Int) throws(APIError) -> JSONObject {
+    do throws(JSONError) {
+      var json = try JSONReader(bytes, limit: limit, depth: 6)
+      let object = try read(&json)
+      try json.finish()
+      return object
+    } catch {
+      switch error {
+      case .tooLong(let limit): throw APIError(.messageTooLarge(limit: limit))
+      case .missing: throw .invalid("body", "a required member is missing")
+      case .tooDeep, .tooMany: throw .invalid("body", "the body is nested too deep")
+      case .unexpected(let place): throw .invalid("body", "not what is expected at byte \(place)")
+      case .duplicate(let place): throw .invalid("body", "a member stands twice, up to byte \(place)")
+      case .outOfRange(let place): throw .invalid("body", "a number or list out of range at byte \(place)")
+      }
+    }
+  }
+
+  fileprivate func read(_ json: inout JSONReader) throws(JSONError) -> JSONObject {
+    var members: [String: JSONValue] = [:]
+    try json.enterObject()
+    while let key = try json.nextKey() {
+      guard let field = fields.first(where: { $0.name == key }) else {
+        try json.skipValue()
+        continue
+      }
+      guard members[key] == nil else { throw .duplicate(at: json.offset) }
+      members[key] = try field.shape.read(&json)
+    }
+    guard fields.allSatisfy({ !$0.isRequired || members[$0.name] != nil }) else { throw .missing }
+    return JSONObject(members)
+  }
+}
+
+extension Shape {
+  /// Reads the next value.
+  func read(_ json: inout JSONReader) throws(JSONError) -> JSONValue {
+    let start = json.offset
+    switch self {
+    case .text, .choice, .id, .bytes, .hex:
+      guard let value = value(of: try json.string()) else { throw .unexpected(at: start) }
+      return value
+    case .integer(let range):
+      let value = try json.integer(Int64.self)
+      guard range.contains(value) else { throw .outOfRange(at: start) }
+      return .integer(value)
+    case .number: throw .unexpected(at: start)
+    case .boolean: return .boolean(try json.bool())
+    case .list(let element, let count):
+      var list: [JSONValue] = []
+      try json.enterArray()
+      while try json.nextElement() {
+        guard list.count < count else { throw .outOfRange(at: json.offset) }
+        list.append(try element.read(&json))
+      }
+      return .list(list)
+    case .object(let record): return .object(try record.read(&json))
+    }
+  }
+
+  /// A value from its text, as it stands in JSON strings, paths and queries; nil when it does not have the shape.
+  func value(of text: String) -> JSONValue? {
+    switch self {
+    case .text(let count): return text.unicodeScalars.count <= count ? .text(text) : nil
+    case .choice(let words): return words.contains(text) ? .text(text) : nil
+    case .id(let prefix): return Self.isID(text, prefix) ? .text(text) : nil
+    case .bytes(let range):
+      // Longer ones are not decoded; padding is not taken, so that every value has one text.
+      guard text.utf8.count <= (range.upperBound * 4 + 2) / 3, text.utf8.last != UInt8(ascii: "="),
+        let bytes = Base64.decode(text, alphabet: .url), range.contains(bytes.count)
+      else { return nil }
+      return .bytes(bytes)
+    case .hex(let range):
+      guard text.utf8.count <= 2 * range.upperBound, let bytes = Hex.decode(text),
+        range.contains(bytes.count)
+      else { return nil }
+      return .bytes(bytes)
+    case .integer(let range):
+      guard text.utf8.count <= 16, text.utf8.allSatisfy({ (0x30...0x39).contains($0) || $0 == 0x2d }),
+        let value = Int64(text), range.contains(value)
+      else { return nil }
+      return .integer(value)
+    case .boolean:
+      switch text {
+      case "true": return .boolean(true)
+      case "false": return .boolean(false)
+      default: return nil
+      }
+    case .number, .list, .object: return nil
+    }
+  }
+
+  private static func isID(_ text: String, _ prefix: String) -> Bool {
+    switch prefix {
+    case UserKind.prefix: Identifier<UserKind>(text) != nil
+    case DeviceKind.prefix: Identifier<DeviceKind>(text) != nil
+    case GroupIdentifierKind.prefix: Identifier<GroupIdentifierKind>(text) != nil
+    case BlobKind.prefix: Identifier<BlobKind>(text) != nil
+    case MessageKind.prefix: Identifier<MessageKind>(text) != nil
+    case SessionKind.prefix: Identifier<SessionKind>(text) != nil
+    default: false
+    }
+  }
+}

@@ -1,0 +1,167 @@
+import PalbeBackendCore
+import PalbeEventLoop
+import PalbeSQLStore
+import PalbeUnits
+
+/// The state of the loop's thread.
+final class BackendThread {
+  private var backend: Backend<SQLiteBackendStore>
+  private let store: SQLiteBackendStore
+  private let inbox: LoopInbox
+  private let settings: BackendLoop.Settings
+  private let counts: LoopCounts
+  private let deliver: BackendLoop.Deliver
+  /// Fetches that wait for rows, one of a device.
+  private var parked: [DeviceID: Parked] = [:]
+  private let tick: @Sendable (ServerTime) -> Void
+  private var nextTick = MonotonicClock.now()
+  private var nextReopen = Instant(nanoseconds: .min)
+
+  private struct Parked {
+    let item: LoopInbox.Item
+    let until: Instant
+  }
+
+  init(
+    backend: consuming Backend<SQLiteBackendStore>, store: SQLiteBackendStore, inbox: LoopInbox,
+    settings: BackendLoop.Settings, counts: LoopCounts, tick: @escaping @Sendable (ServerTime) -> Void,
+    deliver: @escaping BackendLoop.Deliver
+  ) {
+    self.tick = tick
+    self.backend = backend
+    self.store = store
+    self.inbox = inbox
+    self.settings = settings
+    self.counts = counts
+    self.deliver = deliver
+  }
+
+  /// Both clocks.
+  static func time() -> ServerTime {
+    ServerTime(
+      wall: WallTime(microseconds: WallClock.unixNanoseconds() / 1_000), instant: MonotonicClock.now())
+  }
+
+  /// The thread's body.
+  func run(_ poller: inout Poller) {
+    while true {
+      // A wait that the kernel refuses is a turn without news.
+      _ = try? poller.wait(until: nextDeadline)
+      let contents = inbox.take()
+      turn(contents)
+      if contents.isStopping { break }
+    }
+    turn(inbox.take())
+    for waiting in parked.values { waiting.item.answer(.success(.queue([], hasMore: false))) }
+  }
+
+  private var nextDeadline: Instant {
+    var next = min(nextTick, store.isUsable ? backend.nextDeadline : nextReopen)
+    for waiting in parked.values { next = min(next, waiting.until) }
+    return next
+  }
+
+  private func turn(_ contents: LoopInbox.Contents) {
+    reopenIfNeeded()
+    var items = contents.items
+    while !items.isEmpty {
+      let batch = items.prefix(settings.batchCount)
+      items.removeFirst(batch.count)
+      carryOut(Array(batch))
+    }
+    let now = Self.time()
+    if store.isUsable, backend.nextDeadline <= now.instant { backend.handleTimeout(at: now) }
+    // A connection's requests came before its end, so they were carried out above.
+    for connection in contents.closed { backend.connectionClosed(connection) }
+    deliverEvents()
+    if nextTick <= now.instant {
+      nextTick = now.instant + settings.tickInterval
+      tick(now)
+    }
+    let due = parked.filter { $0.value.until <= now.instant }.keys
+    if !due.isEmpty { askAgain(due.sorted()) }
+  }
+
+  private func carryOut(_ items: [LoopInbox.Item]) {
+    // Watched from before on: rows may come with a request of the same transaction.
+    for item in items where item.patience != nil { watch(item.call.caller.device, true) }
+    let results = backend.handle(items.map(\.call), at: Self.time())
+    var changed: [DeviceID] = []
+    var faults: UInt64 = 0
+    for (item, result) in zip(items, results) {
+      switch result {
+      case .success(.queue(let rows, _)) where rows.isEmpty && park(item): continue
+      case _ where item.patience != nil: watch(item.call.caller.device, false)
+      case .success: if case .revokeDevice(let device) = item.call.request { changed.append(device) }
+      case .failure(.unavailable): faults += 1
+      case .failure: break
+      }
+      item.answer(result)
+    }
+    counts.add {
+      $0.requestCount += UInt64(items.count)
+      $0.batchCount += 1
+      $0.faultCount += faults
+    }
+    askAgain(changed)
+    deliverEvents()
+  }
+
+  // MARK: Events
+
+  private func deliverEvents() {
+    var changed: [DeviceID] = []
+    while let event = backend.pollEvent() {
+      guard case .publish(let topic, let news) = event else {
+        deliver(event, [])
+        continue
+      }
+      if case .device(let device) = topic, news == .queueChanged, parked[device] != nil {
+        changed.append(device)
+      }
+      let subscribers = backend.subscribers(of: topic)
+      if !subscribers.isEmpty { deliver(event, subscribers) }
+    }
+    askAgain(changed)
+  }
+
+  // MARK: Fetches that wait
+
+  private func watch(_ device: DeviceID?, _ isOn: Bool) {
+    if let device, isOn || parked[device] == nil { backend.watch(device, isOn) }
+  }
+
+  /// False when the fetch is to be answered as it is.
+  private func park(_ item: LoopInbox.Item) -> Bool {
+    guard let patience = item.patience, let device = item.call.caller.device,
+      patience.until > MonotonicClock.now()
+    else { return false }
+    let older = parked.updateValue(Parked(item: item, until: patience.until), forKey: device)
+    older?.item.answer(.failure(.superseded))
+    return true
+  }
+
+  /// Carries parked fetches out once more, and this time they are answered.
+  private func askAgain(_ devices: [DeviceID]) {
+    var items: [LoopInbox.Item] = []
+    for device in devices {
+      guard let waiting = parked.removeValue(forKey: device) else { continue }
+      watch(device, false)
+      items.append(.init(call: waiting.item.call, patience: nil, answer: waiting.item.answer))
+    }
+    if !items.isEmpty { carryOut(items) }
+  }
+
+  // MARK: A store that failed
+
+  private func reopenIfNeeded() {
+    let now = Self.time()
+    guard !store.isUsable, nextReopen <= now.instant else { return }
+    nextReopen = now.instant + settings.reopenInterval
+    do {
+      try store.reopen()
+      try backend.storeReopened(at: now)
+      counts.add { $0.reopenCount += 1 }
+    } catch { deliver(.storeFault(.failed), []) }
+  }
+}

@@ -1,0 +1,106 @@
+import Glibc
+import PalbeEventLoop
+import PalbeUnits
+
+/// The folder with everything that a server keeps, locked for one process.
+///
+///     let folder = try DataFolder("/var/lib/palbe")
+///     let store = try SQLiteBackendStore(path: folder.path("messages.sqlite"))
+///
+/// What it makes has mode 0700, files 0600. The lock ends with the process, however that ends.
+package final class DataFolder: Sendable {
+  /// Why it cannot be used, in words for a person.
+  package struct Failure: Error, Hashable, CustomStringConvertible {
+    package let description: String
+  }
+
+  /// Where it is, without a slash at its end.
+  package let root: String
+  private let descriptor: Int32
+
+  /// Makes the folder where there is none, and locks it.
+  package init(_ path: String) throws(Failure) {
+    var root = path
+    while root.count > 1, root.last == "/" { root.removeLast() }
+    self.root = root
+    try Self.make(root)
+    let lock = root + "/lock"
+    descriptor = open(lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    guard descriptor >= 0 else { throw Self.failure("open", lock) }
+    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+      let isBusy = errno == EWOULDBLOCK
+      close(descriptor)
+      throw isBusy ? Failure(description: "another server uses \(root)") : Self.failure("lock", lock)
+    }
+  }
+
+  deinit { close(descriptor) }
+
+  /// The path of something in it.
+  package func path(_ name: String) -> String { root + "/" + name }
+
+  /// Makes a folder in it, mode 0700; returns its path.
+  package func folder(_ name: String) throws(Failure) -> String {
+    try Self.make(path(name))
+    return path(name)
+  }
+
+  /// A key of 32 random bytes, made at the first time: `keys/<name>`, mode 0600.
+  package func key(_ name: String) throws(Failure) -> [UInt8] {
+    let file = try folder("keys") + "/" + name
+    if let known = try Self.read(file) {
+      guard known.count == 32 else { throw Failure(description: "\(file) is not a key of 32 bytes") }
+      return known
+    }
+    var random = SystemRandom.source()
+    let key = random.bytes(32)
+    // Whole or not at all, also when the power fails.
+    let temporary = file + ".new"
+    unlink(temporary)
+    let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    guard descriptor >= 0 else { throw Self.failure("make", temporary) }
+    defer { close(descriptor) }
+    guard write(descriptor, key, key.count) == key.count, fsync(descriptor) == 0,
+      rename(temporary, file) == 0
+    else { throw Self.failure("write", file) }
+    try Self.sync(path("keys"))
+    return key
+  }
+
+  private static func make(_ path: String) throws(Failure) {
+    var walked = ""
+    for part in path.split(separator: "/", omittingEmptySubsequences: true) {
+      walked += (walked.isEmpty && path.first != "/" ? "" : "/") + part
+      guard mkdir(walked, 0o700) == 0 || errno == EEXIST else { throw failure("make", walked) }
+    }
+    var status = stat()
+    guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
+      throw Failure(description: "\(path) is no folder")
+    }
+  }
+
+  /// Nil when there is none.
+  private static func read(_ file: String) throws(Failure) -> [UInt8]? {
+    let descriptor = open(file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+    guard descriptor >= 0 else {
+      if errno == ENOENT { return nil }
+      throw failure("read", file)
+    }
+    defer { close(descriptor) }
+    var bytes = [UInt8](repeating: 0, count: 64)
+    let count = Glibc.read(descriptor, &bytes, bytes.count)
+    guard count >= 0 else { throw failure("read", file) }
+    return Array(bytes.prefix(count))
+  }
+
+  private static func sync(_ folder: String) throws(Failure) {
+    let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw failure("open", folder) }
+    defer { close(descriptor) }
+    guard fsync(descriptor) == 0 else { throw failure("write", folder) }
+  }
+
+  private static func failure(_ verb: String, _ path: String) -> Failure {
+    Failure(description: "cannot \(verb) \(path): \(String(cString: strerror(errno)))")
+  }
+}

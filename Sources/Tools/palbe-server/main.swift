@@ -1,0 +1,31 @@
+import Glibc
+import PalbeCommandLine
+import PalbeUnits
+
+var program = Program(
+  name: "palbe-server", version: Release.version,
+  summary: "orders, queues and delivers end-to-end encrypted messages without seeing them",
+  commands: [ServeCommand.command])
+program.commands.append(program.completionCommand)
+
+/// Writes a line at once, also into a pipe.
+func put(_ line: String, to descriptor: Int32) {
+  let bytes = Array((line + "\n").utf8)
+  _ = write(descriptor, bytes, bytes.count)
+}
+
+func fail(_ reason: String) -> Never {
+  put("palbe-server: \(reason)", to: STDERR_FILENO)
+  exit(2)
+}
+
+do throws(ArgumentError) {
+  switch try program.request(CommandLine.arguments.dropFirst()) {
+  case .print(let text): put(text, to: STDOUT_FILENO)
+  case .run(ServeCommand.command.name, let arguments): try ServeCommand.run(arguments)
+  case .run(_, let arguments):
+    put(try program.completion(for: arguments.operands[0]), to: STDOUT_FILENO)
+  }
+} catch {
+  fail(error.description)
+}
