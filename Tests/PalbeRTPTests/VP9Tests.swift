@@ -27,6 +27,31 @@ struct VP9Tests {
     }
   }
 
+  @Test(
+    "RFC 9628 §4.2: sizes in the scalability structure, behind references too; which layers need a packet")
+  func layers() throws {
+    // I, L, B, V: a key picture of three sizes; the same behind two references in the flexible mode.
+    let key: [UInt8] = [0xaa, 0x05, 0x00, 0x09, 0x40, 1]
+    let flexible: [UInt8] = [0xfa, 0x05, 0x00, 0x03, 0x04, 0x20, 1]
+    for (bytes, count) in [(key, 3), (flexible, 2)] {
+      #expect(try VP9PayloadDescriptor.parse(bytes.span).sizeCount == count)
+      for length in 0..<bytes.count - 1 {
+        #expect(throws: WireError.self) { try VP9PayloadDescriptor.parse(Array(bytes[..<length]).span) }
+      }
+    }
+    func needed(_ first: UInt8, _ layer: UInt8) throws -> UInt32 {
+      try VP9PayloadDescriptor.parse(([first, layer, 0] as [UInt8]).span).needed.rawValue
+    }
+    #expect(try needed(0x28, 0x00) == 0xffff_ffff)
+    #expect(try needed(0x69, 0x00) == 0x0000_000f)  // no larger size needs it
+    #expect(try needed(0x29, 0x00) == 0xffff_ffff)  // but it begins a key picture
+    #expect(try needed(0x68, 0x22) == 0xeeee_eee0)
+    #expect(try needed(0x69, 0x44) == 0x0000_0c00)
+    #expect(try needed(0x69, 0xee) == 0x8000_0000)
+    let parsed = try VP9PayloadDescriptor.parse(([0x69, 0x52, 0] as [UInt8]).span)
+    #expect(parsed.switching.rawValue == 0x0000_00c0)
+  }
+
   @Test("Counters are rewritten where they lie, and nothing else changes")
   func rewritten() throws {
     for payload in [Self.full, [0xb8, 0x05, 0x00, 9, 9], [0x88, 0x05, 9, 9], [0x08, 9, 9, 9]] as [[UInt8]] {

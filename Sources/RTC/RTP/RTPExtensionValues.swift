@@ -83,7 +83,8 @@ public struct RTPExtensionBytes: Hashable, Sendable, BitwiseCopyable {
   /// 1 to 255.
   public var count: UInt8
 
-  @inlinable init?(_ range: Range<Int>) {
+  /// Nil for a range that is empty, too long or too far behind.
+  @inlinable public init?(_ range: Range<Int>) {
     guard let offset = UInt16(exactly: range.lowerBound), let count = UInt8(exactly: range.count), count > 0
     else { return nil }
     self.offset = offset

@@ -7,10 +7,13 @@ public struct RTPPacketLayout: Hashable, Sendable, BitwiseCopyable {
   public var headerByteCount: Int
   /// Bytes of the whole packet.
   public var byteCount: Int
+  /// Where the dependency descriptor lies; zero where there is none.
+  public var descriptorOffset: Int
 
-  @inlinable init(headerByteCount: Int, byteCount: Int) {
+  @inlinable init(headerByteCount: Int, byteCount: Int, descriptorOffset: Int) {
     self.headerByteCount = headerByteCount
     self.byteCount = byteCount
+    self.descriptorOffset = descriptorOffset
   }
 }
 
@@ -54,6 +57,19 @@ public enum RTPPacketWriter {
     of packet: Span<UInt8>, parsed: RTPHeader, as header: RTPHeader, extensions: RTPExtensionValues,
     ids: RTPExtensionIDs, into destination: inout MutableSpan<UInt8>
   ) throws(WireError) -> RTPPacketLayout {
+    try rewriteHeader(
+      of: packet, parsed: parsed, as: header, extensions: extensions, descriptors: packet, ids: ids,
+      into: &destination)
+  }
+
+  /// The same with a dependency descriptor from elsewhere.
+  ///
+  /// - Parameter descriptors: the bytes of which `extensions.dependencyDescriptor` is a range.
+  @inlinable @_lifetime(destination: copy destination)
+  public static func rewriteHeader(
+    of packet: Span<UInt8>, parsed: RTPHeader, as header: RTPHeader, extensions: RTPExtensionValues,
+    descriptors: Span<UInt8>, ids: RTPExtensionIDs, into destination: inout MutableSpan<UInt8>
+  ) throws(WireError) -> RTPPacketLayout {
     let payload = parsed.payloadRange(in: packet)
     let csrcEnd = RTPHeader.fixedByteCount + 4 * parsed.csrcCount
     guard payload.upperBound <= packet.count, csrcEnd <= packet.count else {
@@ -70,16 +86,19 @@ public enum RTPPacketWriter {
         from: packet.extracting(RTPHeader.fixedByteCount..<csrcEnd), at: RTPHeader.fixedByteCount)
     }
     var end = storeExtensions(extensions, ids: ids, at: csrcEnd, into: &destination)
+    var descriptorOffset = 0
     if let descriptor = extensions.dependencyDescriptor, ids.dependencyDescriptor != 0 {
       let twoByte = usesTwoByteForm(extensions, ids: ids)
-      guard descriptor.range.upperBound <= packet.count else {
-        throw .truncated(needed: descriptor.range.upperBound, have: packet.count)
+      guard descriptor.range.upperBound <= descriptors.count else {
+        throw .truncated(needed: descriptor.range.upperBound, have: descriptors.count)
       }
       storeElementHeader(ids.dependencyDescriptor, Int(descriptor.count), twoByte, &end, &destination)
-      destination.copyBytes(from: packet.extracting(descriptor.range), at: end)
+      destination.copyBytes(from: descriptors.extracting(descriptor.range), at: end)
+      descriptorOffset = end
     }
     destination.copyBytes(from: packet.extracting(payload), at: headerCount)
-    return RTPPacketLayout(headerByteCount: headerCount, byteCount: total)
+    return RTPPacketLayout(
+      headerByteCount: headerCount, byteCount: total, descriptorOffset: descriptorOffset)
   }
 
   /// Writes a packet of nothing but padding, as much as its last byte can tell.

@@ -9,6 +9,7 @@ extension FuzzTarget {
     .candidateJSON,
     .dataChannelControl,
     .dataTrackPacket,
+    .dependencyDescriptor,
     .dtlsDatagram,
     .edgeURL,
     .gunzip,

@@ -117,6 +117,38 @@ extension FuzzTarget {
     else { fatalError("other counters made another descriptor") }
   }
 
+  /// Descriptors one behind the other, each behind its length: what is read stays in bounds, and with other active layers says
+  /// the same of its frame.
+  static let dependencyDescriptor = FuzzTarget(name: "dependency-descriptor") { bytes in
+    var structure = FrameDependencyStructure()
+    var at = 0
+    while at < bytes.count {
+      let end = min(bytes.count, at + 1 + Int(bytes[at]))
+      let data = Array(bytes[at + 1..<end])
+      at = end
+      guard var before = try? DependencyDescriptor.parse(data.span, with: &structure) else { continue }
+      let active = LayerSet(rawValue: structure.layers.rawValue & 0x0f0f_0f0f)
+      var target = [UInt8](repeating: 0, count: data.count + 8)
+      var span = target.mutableSpan
+      guard
+        let count = try? DependencyDescriptor.rewrite(
+          data.span, with: structure, active: active, into: &span)
+      else {
+        demand(data.count > 250, "what was read is not written again")
+        continue
+      }
+      guard
+        let after = try? DependencyDescriptor.parse(Array(target[..<count]).span, with: &structure)
+      else { fatalError("what was written is not read") }
+      demand(after.active == active, "other layers are active")
+      before.active = active
+      demand(after == before, "more than the active layers changed")
+      for layer in 0..<32 as Range<UInt8> {
+        demand(structure.covered(by: layer).isSubset(of: structure.layers), "a layer that is not there")
+      }
+    }
+  }
+
   /// A script of packets: step, flags and length, then that many bytes. Frames stay in order and within bounds.
   static let vp8Assembler = FuzzTarget(name: "vp8-assembler") { bytes in
     var assembler = VP8FrameAssembler(capacity: 32)
