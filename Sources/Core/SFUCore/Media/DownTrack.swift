@@ -64,8 +64,12 @@ final class DownTrack {
   /// The highest temporal layer that goes through, and the frame for which that was decided.
   private var highestLayer = UInt8.max
   private var layerDecidedFor = RTPTimestamp(0)
+  /// Of a source that carries several layers in one stream, the one that goes through.
+  private var selection = LayerSelection()
   /// Of the packet in hand only the number is sent.
   private var isEmptied = false
+  /// The packet in hand tells which layers are active.
+  private var isTelling = false
   /// Which of the last packets a probe repeats next.
   private var repeated = 0
   private static let repeatedPackets = 32
@@ -151,8 +155,27 @@ final class DownTrack {
       target = best ?? lowest
     }
     targetSSRC = target?.ssrc
-    guard isReady, let target, needsKeyFrame || target.ssrc != rewriter.source else { return nil }
+    guard isReady, let target else { return nil }
+    if !needsKeyFrame, target.ssrc == rewriter.source {
+      guard let layering = target.layering else { return nil }
+      selection.want(wantedLayer(layering))
+      guard selection.needsKeyFrame else { return nil }
+    }
     return target
+  }
+
+  /// The largest size that the subscriber wants, where the publisher has that many.
+  func wantedSize(of count: Int) -> Int {
+    // The best quality is the largest size, whatever their number.
+    wantedRank >= 2 ? .max : max(0, wantedRank - max(0, 3 - max(count, 1)))
+  }
+
+  /// The layer of a stream with several that is wanted and fits.
+  private func wantedLayer(_ layering: Layering) -> UInt8 {
+    let fits = fitting ?? VideoLayer(spatial: 0, temporal: 0)
+    // Of simulcast layers another stream has the other size.
+    let size = track.streams.count > 1 ? .max : min(wantedSize(of: layering.sizeCount), Int(fits.spatial))
+    return layering.present.best(spatial: size, temporal: Int(fits.temporal))
   }
 
   /// True when the packet belongs into this stream; starts the stream where that is the place for it.
@@ -167,20 +190,21 @@ final class DownTrack {
     case .video:
       if isCurrent {
         if !follows { restart() }
-        guard needsKeyFrame else { return keepsLayer(of: packet) }
+        guard needsKeyFrame else { return keepsLayer(of: packet, at: now) }
       } else if let targetSSRC, targetSSRC != packet.header.ssrc {
         return false
       }
       guard packet.startsKeyFrame else { return false }
       begin(packet, at: now)
       needsKeyFrame = false
-      return true
+      return packet.layers == nil || keepsLayer(of: packet, at: now)
     }
   }
 
   /// False for a packet of a temporal layer that does not fit; it leaves no gap. Down at once, but with a whole frame; up one
   /// layer at a time, at a frame that allows it.
-  private func keepsLayer(of packet: borrowing MediaPacket) -> Bool {
+  private func keepsLayer(of packet: borrowing MediaPacket, at now: Instant) -> Bool {
+    if let frame = packet.layers { return keeps(frame, of: packet, at: now) }
     let layer = packet.temporalLayer
     if packet.header.timestamp != layerDecidedFor, rewriter.isNewest(packet.sequence) {
       layerDecidedFor = packet.header.timestamp
@@ -191,10 +215,40 @@ final class DownTrack {
         highestLayer = layer
       }
     }
-    guard layer > highestLayer else { return true }
-    // One that comes late fills its place with nothing: who waits for it need not ask.
+    return layer <= highestLayer || leaveOut(packet)
+  }
+
+  /// Leaves the packet out. True for one that comes late, which fills its place with nothing: who waits for it need not ask.
+  private func leaveOut(_ packet: borrowing MediaPacket) -> Bool {
     isEmptied = !rewriter.leaveOut(packet)
     return isEmptied
+  }
+
+  /// The same for a packet of a stream that carries several layers.
+  private func keeps(_ frame: FrameLayers, of packet: borrowing MediaPacket, at now: Instant) -> Bool {
+    let isNewest = rewriter.isNewest(packet.sequence)
+    if isNewest, packet.header.timestamp != layerDecidedFor {
+      layerDecidedFor = packet.header.timestamp
+      if let layering = track.layering(of: packet.header.ssrc) {
+        if packet.startsKeyFrame {
+          selection.begin(wantedLayer(layering), of: layering)
+        } else {
+          selection.beginPicture(frame, wanted: wantedLayer(layering), of: layering)
+          // Of a layer that has ended nothing comes any more.
+          if selection.needsKeyFrame, !layering.present[selection.current] {
+            track.wantKeyFrame(for: self, at: now)
+          }
+        }
+      }
+    } else if isNewest, frame.startsFrame {
+      selection.pass(frame)
+    }
+    guard selection.takes(frame) else {
+      if isNewest { selection.leaveOut(frame) }
+      return leaveOut(packet)
+    }
+    isTelling = selection.tells(frame)
+    return true
   }
 
   /// A key frame begins, maybe of another layer: its timestamps go on where those before name the same moment, so that lips
@@ -213,6 +267,8 @@ final class DownTrack {
     rewriter.start(packet, at: now, aligned: aligned)
     highestLayer = fitting?.temporal ?? 0
     layerDecidedFor = packet.header.timestamp
+    guard packet.layers != nil, let layering = track.layering(of: packet.header.ssrc) else { return }
+    selection.begin(wantedLayer(layering), of: layering)
   }
 
   /// Writes this subscriber's copy of the packet, protected. Nil when it does not get one, or not yet. No allocation.
@@ -221,8 +277,14 @@ final class DownTrack {
     _ packet: borrowing MediaPacket, into buffer: inout MutableSpan<UInt8>, at now: Instant
   ) -> Int? {
     isEmptied = false
-    guard isReady, let placement, admit(packet, at: now), let fields = rewriter.fields(of: packet, at: now)
+    isTelling = false
+    guard isReady, let placement, admit(packet, at: now), var fields = rewriter.fields(of: packet, at: now)
     else { return nil }
+    if let frame = packet.layers {
+      // Of what was the last packet of its picture, larger sizes may be missing.
+      fields.endsPicture = fields.endsPicture || frame.endsFrame && frame.spatial == selection.spatial
+      fields.tellsLayers = isTelling && packet.frameNumber != nil
+    }
     let isRepairedByRTX = placement.answersNACKs && placement.repairPayloadType != nil
     if isRepairedByRTX, !isEmptied {
       sent.note(packet, sentAs: fields)
@@ -252,6 +314,7 @@ final class DownTrack {
   ) -> RTPPacketLayout? {
     var header = packet.header
     var parsed = packet.header
+    header.marker = fields.endsPicture && !isEmptied
     if isEmptied { parsed.paddingByteCount = packet.count - parsed.headerByteCount }
     header.payloadType = placement.payloadType
     if packet.primaryOffset > 0 {
@@ -268,11 +331,15 @@ final class DownTrack {
     var values = linkValues(placement.ids, at: now)
     values.audioLevel = packet.extensions.audioLevel
     values.videoOrientation = packet.extensions.videoOrientation
-    values.dependencyDescriptor = packet.extensions.dependencyDescriptor
+    // Where the payload itself tells the same, as VP8's and VP9's descriptors do, that is enough.
+    if packet.frameNumber != nil { values.dependencyDescriptor = packet.extensions.dependencyDescriptor }
     do throws(WireError) {
-      var layout = try RTPPacketWriter.rewriteHeader(
-        of: packet.span, parsed: parsed, as: header, extensions: values, ids: placement.ids,
-        into: &buffer)
+      var layout =
+        fields.tellsLayers
+        ? try writeTelling(packet, parsed: parsed, as: header, values, placement.ids, into: &buffer)
+        : try RTPPacketWriter.rewriteHeader(
+          of: packet.span, parsed: parsed, as: header, extensions: values, ids: placement.ids,
+          into: &buffer)
       guard !isEmptied else { return layout }
       if let descriptor = packet.descriptor {
         try descriptor.rewrite(
@@ -283,33 +350,43 @@ final class DownTrack {
         try descriptor.rewrite(
           in: &buffer, at: layout.headerByteCount, pictureID: fields.pictureID,
           tl0PictureIndex: fields.tl0PictureIndex)
-      } else if packet.frameNumber != nil, fields.pictureID != packet.frameNumber {
-        renumberFrame(fields.pictureID, placement.ids, headerByteCount: layout.headerByteCount, in: &buffer)
+      } else if layout.descriptorOffset > 0 {
+        // The frame's number lies behind the first byte.
+        buffer.store(uint16: fields.pictureID, at: layout.descriptorOffset + 1)
       }
       if padding > 0 { layout.byteCount = try buffer.padRTP(layout.byteCount, by: padding) }
       return layout
     } catch { return nil }
   }
 
-  /// Gives the frame another number in its dependency descriptor: the two bytes behind the first one.
+  /// Writes the header with a dependency descriptor that tells which layers the receiver gets.
   @_lifetime(buffer: copy buffer)
-  private func renumberFrame(
-    _ number: UInt16, _ ids: RTPExtensionIDs, headerByteCount: Int, in buffer: inout MutableSpan<UInt8>
-  ) {
-    guard ids.dependencyDescriptor != 0,
-      let at = Self.offset(
-        ofExtension: ids.dependencyDescriptor, in: buffer.span.extracting(0..<headerByteCount))
-    else { return }
-    buffer.store(uint16: number, at: at + 1)
-  }
-
-  private static func offset(ofExtension id: UInt8, in packet: Span<UInt8>) -> Int? {
-    do throws(WireError) {
-      guard let range = try RTPHeader.parseProtected(packet).extensionRange(id: id, in: packet),
-        range.count > 2
-      else { return nil }
-      return range.lowerBound
-    } catch { return nil }
+  private func writeTelling(
+    _ packet: borrowing MediaPacket, parsed: RTPHeader, as header: RTPHeader,
+    _ extensions: RTPExtensionValues,
+    _ ids: RTPExtensionIDs, into buffer: inout MutableSpan<UInt8>
+  ) throws(WireError) -> RTPPacketLayout {
+    var values = extensions
+    var scratch = InlineArray<256, UInt8>(repeating: 0)
+    var count = 0
+    if let range = values.dependencyDescriptor?.range, range.upperBound <= packet.count,
+      let layering = track.layering(of: packet.header.ssrc)
+    {
+      var room = scratch.mutableSpan
+      do throws(WireError) {
+        count = try DependencyDescriptor.rewrite(
+          packet.span.extracting(range), with: layering.structure,
+          active: layering.present.intersection(selection.active), into: &room)
+      } catch { count = 0 }
+    }
+    guard count > 0 else {
+      return try RTPPacketWriter.rewriteHeader(
+        of: packet.span, parsed: parsed, as: header, extensions: values, ids: ids, into: &buffer)
+    }
+    values.dependencyDescriptor = RTPExtensionBytes(0..<count)
+    return try RTPPacketWriter.rewriteHeader(
+      of: packet.span, parsed: parsed, as: header, extensions: values, descriptors: scratch.span, ids: ids,
+      into: &buffer)
   }
 
   /// What tells the client how its link fares: the number of the packet that leaves next, or its time.
@@ -362,6 +439,16 @@ final class DownTrack {
     return source.restore(entry, into: &scratch)
   }
 
+  /// The fields of a packet that was sent or waits. Of one from before the last structure nobody knows any more what its
+  /// descriptor means.
+  private func fields(of entry: SentPackets.Entry) -> StreamRewriter.Fields {
+    var fields = entry.fields
+    if fields.tellsLayers {
+      fields.tellsLayers = track.layering(of: entry.source)?.isCurrent(entry.sequence) ?? false
+    }
+    return fields
+  }
+
   /// Writes a retransmission.
   @_lifetime(buffer: copy buffer)
   private func sendAgain(
@@ -369,7 +456,7 @@ final class DownTrack {
     into buffer: inout MutableSpan<UInt8>, at now: Instant
   ) -> Int? {
     guard let placement, let payloadType = placement.repairPayloadType, restore(entry, into: &scratch),
-      let layout = write(scratch, as: entry.fields, in: placement, padding: 0, into: &buffer, at: now)
+      let layout = write(scratch, as: fields(of: entry), in: placement, padding: 0, into: &buffer, at: now)
     else { return nil }
     do throws(WireError) {
       let wrapped = try RTX.wrap(
@@ -396,7 +483,7 @@ final class DownTrack {
     at now: Instant
   ) -> Int? {
     guard isWanted, let placement, let entry = sent.entry(sequence), restore(entry, into: &scratch),
-      let layout = write(scratch, as: entry.fields, in: placement, padding: 0, into: &buffer, at: now),
+      let layout = write(scratch, as: fields(of: entry), in: placement, padding: 0, into: &buffer, at: now),
       let count = protect(&buffer, count: layout.byteCount, .video, at: now)
     else { return nil }
     statistics.sent(

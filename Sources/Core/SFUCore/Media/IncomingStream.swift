@@ -22,6 +22,8 @@ final class IncomingStream {
   var keyFrames: KeyFrameRequester
   /// What it takes of a subscriber's link.
   var meter = LayerMeter()
+  /// Its layers, where it has several in one stream.
+  private(set) var layering: Layering?
   private var unwrapper = SequenceUnwrapper()
   private var nacks: NackTracker?
   /// What was forwarded last, in the clear: once for all subscribers.
@@ -47,6 +49,14 @@ final class IncomingStream {
   func note(_ header: RTPHeader, payloadByteCount: Int, at now: Instant) {
     statistics.update(header, payloadByteCount: payloadByteCount, arrival: now)
     lastPacketAt = now
+  }
+
+  /// The same, made if it is not there yet.
+  var knownLayering: Layering {
+    if let layering { return layering }
+    let made = Layering()
+    layering = made
+    return made
   }
 
   /// The number of a media packet that was not seen before; nil for a duplicate.
@@ -103,6 +113,7 @@ final class IncomingStream {
     unwrapper = SequenceUnwrapper()
     history = RetransmissionCache(capacity: 1)
     newest = nil
+    layering = nil
     keyFrames.rest()
   }
 

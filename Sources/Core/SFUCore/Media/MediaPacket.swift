@@ -20,7 +20,9 @@ struct MediaPacket: ~Copyable {
   private(set) var sequence = ExtendedSequenceNumber(0)
   private(set) var descriptor: VP8PayloadDescriptor?
   private(set) var vp9: VP9PayloadDescriptor?
-  /// Its number among the frames, where the dependency descriptor tells it.
+  /// Of which layer it is, in a stream that carries several.
+  private(set) var layers: FrameLayers?
+  /// Its number among the frames, where the dependency descriptor tells it and receivers need that.
   private(set) var frameNumber: UInt16?
   /// Of redundant sound, where the sound itself begins; zero where it begins the payload.
   private(set) var primaryOffset = 0
@@ -33,14 +35,16 @@ struct MediaPacket: ~Copyable {
   }
 
   /// 0 is the one that all others need.
-  var temporalLayer: UInt8 { descriptor?.temporalLayer?.index ?? vp9.map { min($0.temporalLayer, 3) } ?? 0 }
+  var temporalLayer: UInt8 { descriptor?.temporalLayer?.index ?? 0 }
 
   /// True for a frame that its receiver may go up to `temporalLayer` with.
-  var isLayerSync: Bool { descriptor?.temporalLayer?.isSync ?? vp9?.isSwitchingPoint ?? false }
+  var isLayerSync: Bool { descriptor?.temporalLayer?.isSync ?? false }
 
   /// Counts pictures, and those of the lowest temporal layer, in the way of its codec.
   var pictureID: UInt16? { descriptor?.pictureID ?? vp9?.pictureID ?? frameNumber }
   var tl0PictureIndex: UInt8? { descriptor?.tl0PictureIndex ?? vp9?.tl0PictureIndex }
+  /// Pictures refer to each other by distances, which leaving some out must not change; VP8's do not.
+  var keepsPictureDistances: Bool { descriptor == nil }
   /// The bits that `pictureID` can have.
   var pictureIDMask: UInt16 { frameNumber == nil ? 0x7fff : 0xffff }
 
@@ -78,6 +82,7 @@ struct MediaPacket: ~Copyable {
     extensions = ids.read(header, in: span)
     descriptor = nil
     vp9 = nil
+    layers = nil
     frameNumber = nil
     primaryOffset = 0
     startsKeyFrame = false
@@ -109,15 +114,21 @@ struct MediaPacket: ~Copyable {
       guard header.payloadType == section.redundantPayloadType else { return true }
       guard let offset = RedundantAudio.primaryOffset(in: bytes.span.extracting(range)) else { return false }
       primaryOffset = offset
-    case .h264: startsKeyFrame = KeyFrameStart.isH264(bytes.span.extracting(range))
+    case .h264:
+      startsKeyFrame = KeyFrameStart.isH264(bytes.span.extracting(range))
+      readFrameNumber()
     case .av1:
       startsKeyFrame = KeyFrameStart.isAV1(bytes.span.extracting(range))
-      if let range = extensions.dependencyDescriptor?.range, range.count >= 3, range.upperBound <= count {
-        frameNumber = bytes.span.uint16(at: range.lowerBound + 1)
-      }
+      readFrameNumber()
     case .vp8, .vp9: return parseDescriptor(section.media, range)
     }
     return true
+  }
+
+  private mutating func readFrameNumber() {
+    guard let range = extensions.dependencyDescriptor?.range, range.count >= 3, range.upperBound <= count
+    else { return }
+    frameNumber = bytes.span.uint16(at: range.lowerBound + 1)
   }
 
   private mutating func parseDescriptor(_ media: MediaCodec, _ range: Range<Int>) -> Bool {
@@ -145,6 +156,8 @@ struct MediaPacket: ~Copyable {
     track = stream.track
     setSequence(sequence)
   }
+
+  mutating func setLayers(_ layers: FrameLayers?) { self.layers = layers }
 
   /// The number among those of its stream.
   mutating func setSequence(_ sequence: ExtendedSequenceNumber) { self.sequence = sequence }

@@ -27,7 +27,13 @@ extension Participant {
     guard section.carries(packet.header.payloadType), packet.parsePayload(of: section),
       let sequence = stream.admit(packet.header.sequenceNumber, at: now)
     else { return false }
-    stream.meter.note(byteCount: packet.count + Self.addedByteCount, layer: packet.temporalLayer, at: now)
+    packet.readLayers(of: stream, sequence: sequence)
+    let byteCount = packet.count + Self.addedByteCount
+    if let layers = packet.layers {
+      stream.meter.note(byteCount: byteCount, layers, at: now)
+    } else {
+      stream.meter.note(byteCount: byteCount, layer: packet.temporalLayer, at: now)
+    }
     if let deadline = stream.nackDeadline { wake(at: deadline) }
     // Clients go on with black pictures and silence, and one that an operator muted may go on as it likes.
     guard !stream.track.isMuted else { return false }

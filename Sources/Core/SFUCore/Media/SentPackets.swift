@@ -12,14 +12,18 @@ struct SentPackets {
     /// The lower half of the source's extended sequence number.
     fileprivate(set) var sequence: UInt32 = 0
     fileprivate(set) var timestamp = RTPTimestamp(0)
-    /// In milliseconds, with `isRepaired`.
+    /// In milliseconds, with the flag `isRepaired`.
     fileprivate var repairedAt: UInt32 = 0
     fileprivate(set) var number = SequenceNumber(0)
     fileprivate(set) var pictureID: UInt16 = 0
     /// The lower half of the source's timestamp: tells apart what a source that started over sent under one number.
     fileprivate(set) var stamp: UInt16 = 0
     fileprivate(set) var tl0PictureIndex: UInt8 = 0
-    fileprivate var isRepaired = false
+    fileprivate var flags: UInt8 = 0
+
+    fileprivate static let isRepaired: UInt8 = 1
+    fileprivate static let endsPicture: UInt8 = 2
+    fileprivate static let tellsLayers: UInt8 = 4
   }
 
   private var entries: [Entry]
@@ -40,6 +44,8 @@ struct SentPackets {
     entry.number = fields.sequenceNumber
     entry.pictureID = fields.pictureID
     entry.tl0PictureIndex = fields.tl0PictureIndex
+    if fields.endsPicture { entry.flags |= Entry.endsPicture }
+    if fields.tellsLayers { entry.flags |= Entry.tellsLayers }
     entries[Int(fields.sequenceNumber.rawValue) & mask] = entry
   }
 
@@ -54,8 +60,10 @@ struct SentPackets {
     guard let entry = entry(number) else { return nil }
     let index = Int(number.rawValue) & mask
     let milliseconds = UInt32(truncatingIfNeeded: now.nanoseconds / 1_000_000)
-    if entry.isRepaired, milliseconds &- entry.repairedAt < interval.wholeMilliseconds { return nil }
-    entries[index].isRepaired = true
+    if entry.flags & Entry.isRepaired != 0, milliseconds &- entry.repairedAt < interval.wholeMilliseconds {
+      return nil
+    }
+    entries[index].flags |= Entry.isRepaired
     entries[index].repairedAt = milliseconds
     return entry
   }
@@ -70,6 +78,7 @@ extension SentPackets.Entry {
   /// As the rewriter gave them when the packet was sent.
   var fields: StreamRewriter.Fields {
     StreamRewriter.Fields(
-      sequenceNumber: number, timestamp: timestamp, pictureID: pictureID, tl0PictureIndex: tl0PictureIndex)
+      sequenceNumber: number, timestamp: timestamp, pictureID: pictureID, tl0PictureIndex: tl0PictureIndex,
+      endsPicture: flags & Self.endsPicture != 0, tellsLayers: flags & Self.tellsLayers != 0)
   }
 }

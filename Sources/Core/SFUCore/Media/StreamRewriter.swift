@@ -110,7 +110,7 @@ struct StreamRewriter {
   mutating func leaveOut(_ packet: borrowing MediaPacket) -> Bool {
     let number = packet.sequence.rawValue
     guard var mapping, packet.sequence > mapping.highest, var cut = cut(before: number) else { return false }
-    if let picture = packet.pictureID, picture != leftOutPicture {
+    if !packet.keepsPictureDistances, let picture = packet.pictureID, picture != leftOutPicture {
       cut.pictures &+= 1
       leftOutPicture = picture
     }
@@ -156,6 +156,10 @@ struct StreamRewriter {
     var timestamp: RTPTimestamp
     var pictureID: UInt16
     var tl0PictureIndex: UInt8
+    /// The last packet of the picture that the receiver gets.
+    var endsPicture: Bool
+    /// Its dependency descriptor tells which layers the receiver gets.
+    var tellsLayers = false
   }
 
   /// The new fields of a packet of the mapped source; nil for one from before the start.
@@ -167,7 +171,8 @@ struct StreamRewriter {
       sequenceNumber: SequenceNumber(UInt16(truncatingIfNeeded: out)),
       timestamp: RTPTimestamp(packet.header.timestamp.rawValue &+ mapping.timestampOffset),
       pictureID: (packet.pictureID ?? 0) &+ mapping.pictureOffset &- cut.pictures,
-      tl0PictureIndex: (packet.tl0PictureIndex ?? 0) &+ mapping.layerZeroOffset)
+      tl0PictureIndex: (packet.tl0PictureIndex ?? 0) &+ mapping.layerZeroOffset,
+      endsPicture: packet.header.marker)
     mapping.highest = max(mapping.highest, packet.sequence)
     self.mapping = mapping
     if highestOut.map({ out > $0 }) ?? true {

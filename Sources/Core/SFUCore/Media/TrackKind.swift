@@ -33,6 +33,8 @@ enum MediaCodec: String, CaseIterable {
   case av1 = "AV1"
 
   var kind: TrackKind { self == .opus ? .audio : .video }
+  /// Clients that have several sizes of a picture send them in one stream.
+  var hasSizesInOneStream: Bool { self == .vp9 || self == .av1 }
   var mimeType: String { (kind == .audio ? "audio/" : "video/") + rawValue }
 
   /// From a codec's name, with or without its kind, in any case.

@@ -208,10 +208,15 @@ extension Participant {
       redundantPayloadType: codec.redundantPayloadType, sendsNACKs: codec.hasNACK)
     track.info.mimeType = codec.redundantPayloadType == nil ? codec.media.mimeType : "audio/red"
     track.info.mid = mid
-    track.info.simulcast = (offered.simulcast?.send.count ?? 0) > 1
+    let isSimulcast = (offered.simulcast?.send.count ?? 0) > 1
+    let hasSizesInOne = !isSimulcast && codec.media.hasSizesInOneStream && track.info.layers.count > 1
+    track.info.simulcast = isSimulcast || hasSizesInOne
     for index in track.info.codecs.indices {
       track.info.codecs[index].mid = mid
       track.info.codecs[index].mimeType = codec.media.mimeType
+      if hasSizesInOne, track.info.codecs[index].videoLayerMode == .modeUnused {
+        track.info.codecs[index].videoLayerMode = .multipleSpatialLayersPerStream
+      }
     }
     uplink.setSources(of: track, from: offered, transport: transport)
   }

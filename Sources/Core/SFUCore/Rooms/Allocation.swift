@@ -52,7 +52,7 @@ extension Participant {
       link.allocator.update(
         LayerAllocator.Track(
           rates: track.layerRates(at: now),
-          maximum: VideoLayer(spatial: UInt8(clamping: downTrack.wantedRank), temporal: .max),
+          maximum: VideoLayer(spatial: UInt8(clamping: downTrack.wantedSize), temporal: .max),
           priority: downTrack.priority, isSpeaking: room.speakerSid == track.publisher.sid,
           canPause: allowsPause), for: downTrack.id, at: now)
     }
@@ -62,7 +62,7 @@ extension Participant {
     for downTrack in downlink.downTracks where downTrack.track.kind == .video {
       // What is not measured yet begins small where it can.
       let isPaused = downTrack.isWanted && link.allocator.isPaused(downTrack.id)
-      let unknown = VideoLayer(spatial: downTrack.track.streams.count > 1 ? 0 : .max, temporal: .max)
+      let unknown = VideoLayer(spatial: downTrack.track.hasSizes ? 0 : .max, temporal: .max)
       let fitting = isPaused ? nil : link.allocator.layer(of: downTrack.id) ?? unknown
       if let state = fit(downTrack, fitting, at: now) { states.append(state) }
     }
@@ -102,8 +102,13 @@ extension PublishedTrack {
     var rates = LayerRates()
     for stream in streams where stream.isAlive(at: now) {
       stream.meter.update(at: now)
-      let rank = streams.count > 1 ? stream.rank : 0
-      for layer in 0..<LayerRates.temporalCount { rates[rank, layer] = stream.meter.rate(layer) }
+      for part in 0..<LayerRates.temporalCount {
+        guard streams.count == 1 else {
+          rates[stream.rank, part] = stream.meter.rate(part)
+          continue
+        }
+        for size in 0..<LayerRates.spatialCount { rates[size, part] = stream.meter.rate(part, size: size) }
+      }
     }
     return rates
   }
@@ -116,6 +121,14 @@ extension PublishedTrack {
       sum += stream.meter.rate(0).bitsPerSecond
     }
     return sum
+  }
+}
+
+extension DownTrack {
+  /// The largest size that the subscriber wants, by the numbers of `PublishedTrack.layerRates`.
+  var wantedSize: Int {
+    guard track.streams.count == 1, let layering = track.streams.first?.layering else { return wantedRank }
+    return wantedSize(of: layering.sizeCount)
   }
 }
 

@@ -81,6 +81,18 @@ final class PublishedTrack {
     return nil
   }
 
+  /// The layers in the one stream of that source.
+  func layering(of ssrc: SSRC) -> Layering? {
+    for stream in streams where stream.ssrc == ssrc { return stream.layering }
+    return nil
+  }
+
+  /// It comes in several sizes, in one stream or in several.
+  var hasSizes: Bool {
+    streams.count > 1 || (streams.first?.layering?.sizeCount ?? 0) > 1
+      || info.simulcast && section?.media.hasSizesInOneStream == true
+  }
+
   /// Has the publisher asked for the key frames that this subscriber waits for.
   func wantKeyFrame(for downTrack: DownTrack, at now: Instant) {
     guard kind == .video, let stream = downTrack.chooseLayer(at: now) else { return }

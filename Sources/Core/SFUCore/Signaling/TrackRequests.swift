@@ -68,6 +68,7 @@ extension SignalPlane {
           $0.mimeType = codec.codec
           $0.cid = codec.cid
           $0.layers = codec.layers
+          $0.videoLayerMode = codec.videoLayerMode
         }
       }
     }
