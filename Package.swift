@@ -102,6 +102,7 @@ let targets: [Target] = [
       "PalbeDTLS", "PalbeLiveKit", "PalbeFrameEncryption",
     ]),
   library("Core", "BackendCore", base + ["PalbeMLSMessages"]),
+  library("Core", "AccountsCore", base + ["PalbeCrypto", "PalbeWebTokens", "PalbeBackendCore"]),
 
   // IO: no Core.
   library("IO", "EventLoop", base + ["CPalbeLinux"], settings: strict),
@@ -128,8 +129,11 @@ let targets: [Target] = [
     ], settings: strict),
   library(
     "Server", "BackendServer",
-    base + ["PalbeCrypto", "PalbeBackendCore", "PalbeSQLStore", "PalbeEventLoop", "PalbeWebServer"],
-    settings: strict),
+    base + [
+      "PalbeCrypto", "PalbeWebTokens", "PalbeBackendCore", "PalbeAccountsCore", "PalbeEventLoop",
+      "PalbeSQLStore",
+      "PalbeWebServer", "PalbeServerObservation", "CPalbeCurl",
+    ], settings: strict),
 
   // SDK: the public products; their names carry no further prefix.
   sdk("Palbase", base + ["PalbeCrypto", "PalbeWebServer", "CPalbeCurl"]),
@@ -189,7 +193,9 @@ let targets: [Target] = [
 
   .target(
     name: "PalbeBackendKit",
-    dependencies: (base + ["PalbeMLSMessages", "PalbeBackendCore"]).map { .target(name: $0) },
+    dependencies: (base + [
+      "PalbeCrypto", "PalbeMLSMessages", "PalbeBackendCore", "PalbeAccountsCore",
+    ]).map { .target(name: $0) },
     path: "Tests/Support/BackendKit", swiftSettings: strict),
 
   .target(
@@ -285,10 +291,13 @@ let targets: [Target] = [
     ]),
   tests("PalbeBackendCore", base + ["PalbeMLSMessages", "PalbeBackendKit"]),
   tests(
+    "PalbeAccountsCore", base + ["PalbeCrypto", "PalbeWebTokens", "PalbeBackendCore", "PalbeBackendKit"]),
+  tests(
     "PalbeBackendServer",
     base + [
-      "PalbeCrypto", "PalbeMLSMessages", "PalbeBackendCore", "PalbeSQLStore", "PalbeEventLoop",
-      "PalbeWebServer", "PalbeBackendKit", "PalbeServerClient", "PalbeTestKit", "palbe-server",
+      "PalbeCrypto", "PalbeWebTokens", "PalbeMLSMessages", "PalbeBackendCore", "PalbeAccountsCore",
+      "PalbeEventLoop", "PalbeSQLStore", "PalbeWebServer", "PalbeServerObservation", "PalbeBackendKit",
+      "PalbeServerClient", "PalbeTestKit", "palbe-server",
     ],
     exclude: ["Golden"]),
   tests(

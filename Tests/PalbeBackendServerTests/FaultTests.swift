@@ -32,17 +32,12 @@ func contents(_ connection: SQLConnection) throws -> [String] {
   return rows
 }
 
-@Suite("The server's SQLite file: crashes and failures")
-struct FaultTests {
-  private let folder: TemporaryFolder
-
-  init() throws { folder = try TemporaryFolder() }
-
-  /// A copy of the database as it lies on the disk now, as after a crash.
-  private func copy(_ name: String, truncatingLogTo count: Int? = nil) throws -> String {
+extension TemporaryFolder {
+  /// A copy of the database "db" as it lies on the disk now, as after a crash.
+  func copyDatabase(to name: String, truncatingLogTo count: Int? = nil) throws -> String {
     let manager = FileManager.default
     for end in ["", "-wal"] {
-      let (from, to) = (folder.path("db" + end), folder.path(name + end))
+      let (from, to) = (path("db" + end), path(name + end))
       if manager.fileExists(atPath: to) { try manager.removeItem(atPath: to) }
       guard manager.fileExists(atPath: from) else { continue }
       if end == "-wal", let count {
@@ -51,7 +46,18 @@ struct FaultTests {
         try manager.copyItem(atPath: from, toPath: to)
       }
     }
-    return folder.path(name)
+    return path(name)
+  }
+}
+
+@Suite("The server's SQLite file: crashes and failures")
+struct FaultTests {
+  private let folder: TemporaryFolder
+
+  init() throws { folder = try TemporaryFolder() }
+
+  private func copy(_ name: String, truncatingLogTo count: Int? = nil) throws -> String {
+    try folder.copyDatabase(to: name, truncatingLogTo: count)
   }
 
   /// A little life of every kind of request.

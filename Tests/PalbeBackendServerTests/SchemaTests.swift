@@ -8,6 +8,19 @@ import Testing
 
 @testable import PalbeBackendServer
 
+/// A database as the SQL that makes it.
+func dump(_ connection: SQLConnection, version: Int) throws -> Data {
+  let schema = try connection.statement(
+    "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY rowid"
+  ).all { row in row.text(0) }
+  let inserts = try contents(connection).compactMap { row -> String? in
+    guard let colon = row.firstIndex(of: ":"), !row.hasPrefix("sqlite_") else { return nil }
+    return "INSERT INTO \(row[..<colon]) VALUES (\(row[row.index(colon, offsetBy: 2)...]));"
+  }
+  let text = schema.map { $0 + ";" } + inserts + ["PRAGMA user_version = \(version);", ""]
+  return Data(text.joined(separator: "\n").utf8)
+}
+
 /// Files of every released schema, as SQL. `PALBE_WRITE_FIXTURES=1` writes that of the newest; older ones never change.
 @Suite("The server's SQLite file: schemas")
 struct SchemaTests {
@@ -38,15 +51,7 @@ struct SchemaTests {
     try rig.ask(.commit(group, bundle), anna, key: IdempotencyKey(key: [1], digest: [2]))
     _ = try rig.found(by: anna, with: [carl.user], kind: .direct(carl.user))
     try rig.ask(.createBlob(group, byteCount: 77), carl)
-    let schema = try store.connection.statement(
-      "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY rowid"
-    ).all { row in row.text(0) }
-    let inserts = try contents(store.connection).compactMap { row -> String? in
-      guard let colon = row.firstIndex(of: ":"), !row.hasPrefix("sqlite_") else { return nil }
-      return "INSERT INTO \(row[..<colon]) VALUES (\(row[row.index(colon, offsetBy: 2)...]));"
-    }
-    let text = schema.map { $0 + ";" } + inserts + ["PRAGMA user_version = \(Schema.steps.count);", ""]
-    try Data(text.joined(separator: "\n").utf8).write(to: URL(fileURLWithPath: path))
+    try dump(store.connection, version: Schema.steps.count).write(to: URL(fileURLWithPath: path))
   }
 
   @Test("A file of schema 1 opens, holds what it held, and goes on")

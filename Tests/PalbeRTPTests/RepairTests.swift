@@ -60,6 +60,16 @@ struct RepairTests {
     return [UInt8](found)
   }
 
+  @Test("A cache without room keeps nothing and answers nothing")
+  func noRoom() {
+    var cache = RetransmissionCache()
+    let packet: [UInt8] = [1, 2, 3]
+    #expect(cache.store(SequenceNumber(7), packet.span) == false)
+    #expect(bytes(of: SequenceNumber(7), in: cache) == nil)
+    let isClaimed = cache.claimRepair(SequenceNumber(7), at: .zero, minimumInterval: .zero)
+    #expect(!isClaimed)
+  }
+
   @Test("The cache gives back what was stored, and forgets it one capacity later")
   func cache() {
     var cache = RetransmissionCache(capacity: 100)

@@ -215,7 +215,6 @@ public struct Backend<Store: BackendStore> {
     return events[taken]
   }
 
-  /// A time by which things expire: the wall clock, held back while it runs ahead of the steady one, so that nothing is
-  /// dropped because somebody set the clock.
-  func expiryTime(_ now: ServerTime) -> WallTime { min(now.wall, start.wall + (now.instant - start.instant)) }
+  /// See `ServerTime.expiryTime(since:)`.
+  func expiryTime(_ now: ServerTime) -> WallTime { now.expiryTime(since: start) }
 }

@@ -37,6 +37,7 @@ final class ServerService {
     self.certificate = certificate
     self.handler = handler
     gate = AddressGate(limits.perAddress)
+    // Each WebSocket has a buffer of that size; a longer message comes in parts.
     protocols = ProtocolTable(
       name: "palbe", readByteCount: max(128, limits.socketReadByteCount), callback: serverCallback)
     policy = .allocate(capacity: 1)

@@ -42,7 +42,7 @@ public struct WebServerLimits: Sendable {
   /// A message from a client, its fragments together.
   public var messageByteCount = 1 << 20
   /// What a WebSocket reads at once, kept for each; longer frames come in pieces.
-  public var socketReadByteCount = 16_384
+  public var socketReadByteCount = 4_096
   /// Bytes queued to one client before it counts as too slow.
   public var sendQueueByteCount = 4 << 20
   /// Time for the request head, in whole seconds; then the connection is closed.

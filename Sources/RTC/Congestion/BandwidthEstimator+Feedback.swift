@@ -13,6 +13,7 @@ extension BandwidthEstimator {
     advanceClock(to: feedback.referenceTime)
     let wasWaiting = waitingSince
     lastFeedback = self.now
+    isReported = true
     lastTimeout = nil
     waitingSince = nil
     bridge(to: numbers.lowerBound, in: feedback)

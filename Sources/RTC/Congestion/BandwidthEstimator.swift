@@ -60,6 +60,8 @@ public struct BandwidthEstimator: Sendable {
   /// The latest instant given to us: time never goes backwards in here.
   var now = Instant.zero
   var lastFeedback: Instant?
+  /// The receiver has reported something, of whatever kind.
+  var isReported = false
   /// When the first packet since the last feedback left.
   var waitingSince: Instant?
   var lastTimeout: Instant?
@@ -74,8 +76,8 @@ public struct BandwidthEstimator: Sendable {
 
   /// - Parameters:
   ///   - limits: bounds of the estimate.
-  ///   - historyCapacity: packets remembered until they are reported on, eight bytes each; must cover a round trip and
-  ///     the time between two reports.
+  ///   - historyCapacity: packets remembered at most until they are reported on, eight bytes each; must cover a round
+  ///     trip and the time between two reports.
   public init(limits: Limits = Limits(), historyCapacity: Int = 2_048) {
     self.limits = limits
     history = SendHistory(capacity: historyCapacity)
@@ -124,12 +126,14 @@ public struct BandwidthEstimator: Sendable {
     if waitingSince == nil { waitingSince = self.now }
     limit.sent(byteCount: byteCount, estimate: rate.rate, at: self.now)
     let cluster = prober.sent(byteCount: byteCount, at: self.now)
-    return history.append(byteCount: byteCount, cluster: cluster, at: self.now)
+    return history.append(
+      byteCount: byteCount, cluster: cluster, isReported: isReported, at: self.now)
   }
 
   /// Takes in REMB: the estimate of a receiver that sends no transport-wide feedback. Ignored from one that does.
   public mutating func receive(receiverEstimate: DataRate, at now: Instant) {
     advance(to: now)
+    isReported = true
     if let lastFeedback, self.now - lastFeedback < Self.feedbackLifetime { return }
     lastFeedback = nil
     waitingSince = nil

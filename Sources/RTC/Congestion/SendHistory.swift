@@ -3,7 +3,8 @@ import PalbeUnits
 /// What a sender remembers of its packets until the receiver has reported on them.
 ///
 /// A ring of eight bytes a packet, indexed by the transport-wide number. A number that was overwritten, and one that
-/// was never sent, are unknown: a report on them changes nothing.
+/// was never sent, are unknown: a report on them changes nothing. The ring begins small and doubles, up to its capacity,
+/// while it holds less than `reach` of packets to a receiver that reports.
 struct SendHistory: Sendable {
   /// What the receiver said of a packet.
   enum Fate: UInt8 {
@@ -25,8 +26,14 @@ struct SendHistory: Sendable {
   /// A pause after which nothing sent before can be told apart by truncated times.
   private static let forgetAfter = TimeDelta.seconds(60)
 
+  /// Reports on packets sent longer ago are not waited for.
+  private static let reach = TimeDelta.seconds(2)
+  /// Two seconds of a video of 1 Mbit/s.
+  private static let startingCapacity = 256
+
   private var packets: [Packet]
-  private let mask: UInt64
+  private var mask: UInt64
+  private let capacity: Int
   /// The lowest number that is still known.
   private var floor: UInt64 = 0
   /// The number of the next packet; its lower 16 bits go on the wire.
@@ -37,21 +44,45 @@ struct SendHistory: Sendable {
   init(capacity: Int) {
     var size = 64
     while size < min(capacity, 32_768) { size *= 2 }
-    packets = [Packet](repeating: Packet(sentAt: 0, byteCount: 0, cluster: 0, fate: 0), count: size)
-    mask = UInt64(size - 1)
+    self.capacity = size
+    let start = min(size, Self.startingCapacity)
+    packets = Self.empty(start)
+    mask = UInt64(start - 1)
+  }
+
+  private static func empty(_ count: Int) -> [Packet] {
+    [Packet](repeating: Packet(sentAt: 0, byteCount: 0, cluster: 0, fate: 0), count: count)
   }
 
   /// Numbers a packet.
-  mutating func append(byteCount: Int, cluster: UInt8, at now: Instant) -> UInt16 {
+  ///
+  /// - Parameter isReported: the receiver reports on packets.
+  mutating func append(byteCount: Int, cluster: UInt8, isReported: Bool, at now: Instant) -> UInt16 {
     if next > 0, now - lastSentAt > Self.forgetAfter { floor = next }
     lastSentAt = now
     let number = next
+    if isReported, number - floor > mask, packets.count < capacity,
+      now - sendTime(of: self[number]) < Self.reach
+    {
+      grow()
+    }
     packets[Int(number & mask)] = Packet(
       sentAt: Self.truncated(now), byteCount: UInt16(clamping: byteCount), cluster: cluster,
       fate: Fate.unknown.rawValue)
     next += 1
     if next - floor > UInt64(packets.count) { floor = next - UInt64(packets.count) }
     return UInt16(truncatingIfNeeded: number)
+  }
+
+  private mutating func grow() {
+    var larger = Self.empty(2 * packets.count)
+    var number = floor
+    while number < next {
+      larger[Int(number) & (larger.count - 1)] = self[number]
+      number += 1
+    }
+    packets = larger
+    mask = UInt64(larger.count - 1)
   }
 
   /// The numbers from `base` on, `count` of them, as far as they are known.

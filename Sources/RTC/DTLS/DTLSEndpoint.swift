@@ -25,7 +25,8 @@ import PalbeWire
 /// ## Implementation
 ///
 /// OpenSSL does the protocol, over `DatagramBIO`; the time is the caller's, see `RetransmitTimer`. OpenSSL draws its
-/// randomness itself.
+/// randomness itself. A connected endpoint gives OpenSSL's two record buffers, 33 kB, back between calls: most have
+/// nothing to say once they have keyed SRTP, and a server has many.
 @safe public struct DTLSEndpoint: ~Copyable, @unchecked Sendable {
   /// Bytes of a datagram that is read; what a socket buffer of ours holds.
   static let datagramLimit = 2_048
@@ -48,7 +49,6 @@ import PalbeWire
   // Keeps what the callbacks of `connection` refer to.
   private let identity: DTLSIdentity
   private var received: [[UInt8]] = []
-  private var readBuffer = [UInt8](repeating: 0, count: datagramLimit)
 
   /// An endpoint that has not started.
   ///
@@ -104,8 +104,19 @@ import PalbeWire
     bio.incoming.removeAll(keepingCapacity: true)
     for index in datagram.indices { bio.incoming.append(datagram[index]) }
     bio.hasIncoming = true
-    defer { bio.hasIncoming = false }
+    let wasConnected = state == .connected
+    if wasConnected { unsafe SSL_alloc_buffers(connection) }
+    defer {
+      bio.hasIncoming = false
+      if wasConnected || state == .connected { releaseBuffers() }
+    }
     try step(at: now)
+  }
+
+  /// Until the next call. Refused, and as well, while OpenSSL has something in them.
+  private func releaseBuffers() {
+    unsafe SSL_free_buffers(connection)
+    bio.incoming = []
   }
 
   /// The next datagram to send.
@@ -136,6 +147,8 @@ import PalbeWire
     guard !message.isEmpty else { return }
     bio.timer.now = now
     ERR_clear_error()
+    unsafe SSL_alloc_buffers(connection)
+    defer { releaseBuffers() }
     let result = unsafe message.withUnsafeBufferPointer { bytes in
       unsafe SSL_write(connection, bytes.baseAddress, CInt(bytes.count))
     }
@@ -147,8 +160,10 @@ import PalbeWire
     if state == .connected {
       bio.timer.now = now
       ERR_clear_error()
+      unsafe SSL_alloc_buffers(connection)
       _ = unsafe SSL_shutdown(connection)
       ERR_clear_error()
+      releaseBuffers()
     }
     if case .failed = state { return }
     state = .closed
@@ -164,6 +179,8 @@ import PalbeWire
       guard result == 1 else { return try check(result) }
       try finishHandshake()
     }
+    guard state == .connected else { return }
+    var readBuffer = [UInt8](repeating: 0, count: Self.datagramLimit)
     while state == .connected {
       let count = unsafe readBuffer.withUnsafeMutableBufferPointer { buffer in
         unsafe SSL_read(connection, buffer.baseAddress, CInt(buffer.count))

@@ -50,6 +50,14 @@ public struct RetransmissionCache: ~Copyable {
     bytes = unsafe Self.uninitialized(min(self.byteLimit, start))
   }
 
+  /// Holds nothing, whatever is stored: the place of one that is not needed yet.
+  public init() {
+    mask = 0
+    slots = [Slot()]
+    byteLimit = 0
+    bytes = []
+  }
+
   /// Left uninitialised: bytes are plain values, and none is read before `store` wrote it.
   @unsafe private static func uninitialized(_ size: Int) -> [UInt8] {
     unsafe [UInt8](unsafeUninitializedCapacity: size) { _, count in count = size }
@@ -62,7 +70,7 @@ public struct RetransmissionCache: ~Copyable {
   @discardableResult
   public mutating func store(_ sequenceNumber: SequenceNumber, _ packet: Span<UInt8>) -> Bool {
     let index = Int(sequenceNumber.rawValue) & mask
-    guard packet.count > 0, packet.count <= Self.packetByteLimit else {
+    guard packet.count > 0, packet.count <= min(Self.packetByteLimit, byteLimit) else {
       slots[index] = Slot()
       return false
     }

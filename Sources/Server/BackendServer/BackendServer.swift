@@ -1,4 +1,6 @@
+import PalbeAccountsCore
 import PalbeBackendCore
+import PalbeCrypto
 import PalbeEventLoop
 import PalbeSQLStore
 import PalbeUnits
@@ -49,7 +51,7 @@ package final class BackendServer: Sendable {
   /// - Parameter verifier: knows the sessions.
   package init(_ configuration: Configuration, verifier: any SessionVerifier) throws {
     folder = try DataFolder(configuration.data)
-    tokens = DeviceTokens(key: try folder.key("device-tokens"))
+    tokens = DeviceTokens(key: SymmetricKey(copying: try folder.key("device-tokens")))
     let store: SQLiteBackendStore
     let file = folder.path("messages.sqlite")
     do throws(SQLError) { store = try SQLiteBackendStore(path: file) } catch {

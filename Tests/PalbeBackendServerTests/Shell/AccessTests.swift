@@ -1,5 +1,7 @@
 import Foundation
+import PalbeAccountsCore
 import PalbeBackendCore
+import PalbeCrypto
 import PalbeServerClient
 import PalbeUnits
 import Testing
@@ -14,8 +16,8 @@ struct RouteAccessTests {
 
   init() throws {
     rig = try ServerRig()
-    table = RouteTable(
-      devices: DeviceTokens(key: [1]), others: RouteTable.documentRoutes(DeviceTokens(key: [1])))
+    let tokens = DeviceTokens(key: SymmetricKey(copying: [UInt8](repeating: 1, count: 32)))
+    table = RouteTable(devices: tokens, others: RouteTable.documentRoutes(tokens))
   }
 
   /// A request that has the form of its route, and is about a group, a user, a device.

@@ -1,5 +1,7 @@
 import Foundation
+import PalbeAccountsCore
 import PalbeBackendCore
+import PalbeEventLoop
 import PalbeServerClient
 import PalbeTestKit
 import PalbeUnits
@@ -31,7 +33,9 @@ final class FakeSessions: SessionVerifier {
     let token = "token-\(number)"
     entries.withLock {
       $0[token] = Entry(
-        session: VerifiedSession(user: user, session: id, expiresAt: now + .seconds(seconds)))
+        session: VerifiedSession(
+          user: user, session: id, expiresAt: now + .seconds(seconds),
+          deadline: MonotonicClock.now() + .seconds(seconds)))
     }
     return (token, id)
   }

@@ -100,6 +100,8 @@ final class SFURun {
     worker = try ThreadProbe(name: "sfu-worker-0")
     web = try ThreadProbe(name: "web-server")
     worker.pin(to: 1)
+    worker.settle()
+    web.settle()
     let before = worker.liveByteCount + web.liveByteCount
     clients = try Self.join(scenario, server)
     let perRoom = scenario.publishers + scenario.listeners

@@ -57,5 +57,14 @@ struct ThreadProbe {
   var mallocs: UInt64 { palbe_malloc_count_of(thread) }
   var liveByteCount: Int { Int(palbe_malloc_live_of(thread)) }
 
+  /// Waits until the thread has made what it begins with, which belongs to nobody who joins later; 2 s at most.
+  func settle() {
+    var last = -1
+    for _ in 0..<40 where last != liveByteCount {
+      last = liveByteCount
+      usleep(50_000)
+    }
+  }
+
   func pin(to processor: Int32) { _ = palbe_pin_thread(thread, processor) }
 }

@@ -31,4 +31,11 @@ public struct ServerTime: Hashable, Sendable {
     self.wall = wall
     self.instant = instant
   }
+
+  /// A time by which things expire: the wall clock, held back while it runs ahead of the steady one, so that nothing is
+  /// dropped because somebody set the clock.
+  /// - Parameter start: both clocks when the process began.
+  public func expiryTime(since start: ServerTime) -> WallTime {
+    min(wall, start.wall + (instant - start.instant))
+  }
 }

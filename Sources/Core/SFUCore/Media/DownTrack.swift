@@ -59,7 +59,7 @@ final class DownTrack {
   private var targetSSRC: SSRC?
   private var rewriter: StreamRewriter
   private var sent = SentPackets(capacity: 1)
-  private var protected = RetransmissionCache(capacity: 1)
+  private var protected = RetransmissionCache()
   private var repairSequence: SequenceNumber
   /// The highest temporal layer that goes through, and the frame for which that was decided.
   private var highestLayer = UInt8.max
@@ -112,8 +112,10 @@ final class DownTrack {
       let capacity = !new.answersNACKs ? 1 : track.kind == .video ? 512 : 128
       let usesRTX = new.repairPayloadType != nil
       sent = SentPackets(capacity: usesRTX ? capacity : 1)
-      protected = RetransmissionCache(
-        capacity: usesRTX ? 1 : capacity, byteLimit: track.kind == .video ? 64 << 10 : 16 << 10)
+      protected =
+        usesRTX
+        ? RetransmissionCache()
+        : RetransmissionCache(capacity: capacity, byteLimit: track.kind == .video ? 64 << 10 : 16 << 10)
     }
     placement = new
     if new.ids.transportSequenceNumber != 0 || new.ids.absoluteSendTime != 0 {

@@ -27,7 +27,7 @@ final class IncomingStream {
   private var unwrapper = SequenceUnwrapper()
   private var nacks: NackTracker?
   /// What was forwarded last, in the clear: once for all subscribers.
-  private var history = RetransmissionCache(capacity: 1)
+  private var history = RetransmissionCache()
   /// The newest packet's number in `history`, its lower half; nil while that is empty.
   private var newest: UInt32?
 
@@ -111,7 +111,7 @@ final class IncomingStream {
   func ended() {
     if nacks != nil { nacks = NackTracker() }
     unwrapper = SequenceUnwrapper()
-    history = RetransmissionCache(capacity: 1)
+    history = RetransmissionCache()
     newest = nil
     layering = nil
     keyFrames.rest()

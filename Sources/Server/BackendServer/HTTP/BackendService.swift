@@ -1,3 +1,4 @@
+import PalbeAccountsCore
 import PalbeBackendCore
 import PalbeCrypto
 import PalbeUnits
@@ -178,7 +179,7 @@ package final class BackendService: WebServerHandler {
   }
 
   private func device(_ token: String?, of user: UserID) throws(APIError) -> DeviceID {
-    guard let token, let device = tokens.device(of: token, user: user) else {
+    guard let token, let device = tokens.device(token, of: user) else {
       throw APIError(.deviceNotEnrolled)
     }
     return device

@@ -1,3 +1,4 @@
+import PalbeAccountsCore
 import PalbeUnits
 import PalbeWebServer
 import PalbeWire

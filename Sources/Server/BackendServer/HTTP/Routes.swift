@@ -1,3 +1,4 @@
+import PalbeAccountsCore
 import PalbeBackendCore
 import PalbeUnits
 import PalbeWebServer
@@ -34,7 +35,7 @@ extension RouteTable {
             guard case .enrolled(let device) = response, let user = input.caller?.user else { return nil }
             return JSONWriter.object {
               $0.member("device_id", device)
-              $0.member("device_token", tokens.token(of: device, user: user))
+              $0.member("device_token", tokens.token(user: user, device: device))
             }
           })),
       Route(

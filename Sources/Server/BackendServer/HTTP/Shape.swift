@@ -1,3 +1,4 @@
+import PalbeAccountsCore
 import PalbeBackendCore
 import PalbeWire
 

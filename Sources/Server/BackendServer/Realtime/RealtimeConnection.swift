@@ -1,3 +1,4 @@
+import PalbeAccountsCore
 import PalbeBackendCore
 import PalbeEventLoop
 import PalbeUnits
@@ -86,7 +87,7 @@ final class RealtimeConnection: WebSocketHandler {
     let isSame = state.withLock { state in
       // A socket stays the session's that opened it.
       guard new.user == state.session.user, new.session == state.session.session else { return false }
-      state.session.expiresAt = max(state.session.expiresAt, new.expiresAt)
+      if new.deadline > state.session.deadline { state.session = new }
       return true
     }
     guard isSame else {

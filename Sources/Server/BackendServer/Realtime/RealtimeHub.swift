@@ -1,3 +1,4 @@
+import PalbeAccountsCore
 import PalbeBackendCore
 import PalbeEventLoop
 import PalbeUnits
@@ -96,7 +97,7 @@ package final class RealtimeHub: Sendable {
   /// Ends sockets that were silent for too long, or whose token is over.
   package func sweep(at now: ServerTime) {
     for connection in all {
-      if connection.session.expiresAt <= now.wall {
+      if connection.session.deadline <= now.instant {
         end(connection, "session_expired")
       } else if now.instant - connection.heard > settings.silence {
         counts.withLock { $0.silentCount += 1 }

@@ -44,10 +44,7 @@ package final class SQLiteBackendStore: BackendStore {
   private static func open(
     _ path: String, isExclusive: Bool
   ) throws(SQLError) -> (SQLConnection, lastQueueID: Int64) {
-    var settings = SQLConnection.Settings()
-    settings.journal = .writeAhead
-    settings.isExclusive = isExclusive
-    let connection = try SQLConnection(path: path, settings: settings)
+    let connection = try SQLConnection(path: path, settings: .server(isExclusive: isExclusive))
     try connection.execute("PRAGMA cache_size = -32768")
     try connection.migrate(Schema.steps)
     let last = try connection.statement("SELECT last_queue_id FROM state").first { row in row.integer(0) }
@@ -124,12 +121,7 @@ package final class SQLiteBackendStore: BackendStore {
     _ body: (SQLConnection) throws(SQLError) -> Result
   ) throws(BackendFailure) -> Result {
     do throws(SQLError) { return try body(connection) } catch {
-      switch error {
-      case .failed(let code) where code & 0xff == 13: throw .unavailable(.full)
-      case .busy: throw .unavailable(.busy)
-      case .corrupted: throw .unavailable(.corrupted)
-      case .failed, .newerVersion, .aborted, .unusable: throw .unavailable(.failed)
-      }
+      throw .unavailable(StoreFault(error))
     }
   }
 
@@ -150,6 +142,28 @@ package final class SQLiteBackendStore: BackendStore {
   func key(_ id: DeviceID) throws(SQLError) -> Int64 { try key(id, id.bytes, "device", \.deviceKeys) }
   func key(_ id: GroupID) throws(SQLError) -> Int64 { try key(id, id.bytes, "grp", \.groupKeys) }
   func key(_ id: UserID) throws(SQLError) -> Int64 { try key(id, id.bytes, "user", \.userKeys) }
+}
+
+extension SQLConnection.Settings {
+  /// As the server opens its files.
+  static func server(isExclusive: Bool = true) -> Self {
+    var settings = Self()
+    settings.journal = .writeAhead
+    settings.isExclusive = isExclusive
+    return settings
+  }
+}
+
+extension StoreFault {
+  /// What an error of SQLite's means for who asked.
+  init(_ error: SQLError) {
+    switch error {
+    case .failed(let code) where code & 0xff == 13: self = .full
+    case .busy: self = .busy
+    case .corrupted: self = .corrupted
+    case .failed, .newerVersion, .aborted, .unusable: self = .failed
+    }
+  }
 }
 
 extension SQLStatement {
