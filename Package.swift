@@ -137,6 +137,7 @@ let targets: [Target] = [
 
   // SDK: the public products; their names carry no further prefix.
   sdk("Palbase", base + ["PalbeCrypto", "PalbeWebServer", "CPalbeCurl"]),
+  sdk("Palbe", ["Palbase"]),
   .target(
     name: "PalbeMessaging", dependencies: [], path: "Sources/SDK/PalbeMessaging", swiftSettings: strict),
   sdk(
@@ -305,6 +306,7 @@ let targets: [Target] = [
     base + [
       "PalbeBackendCore", "PalbeCrypto", "PalbeWebServer", "PalbeSDKKit", "PalbeTestKit", "sdk-probe",
     ]),
+  tests("Palbe", base + ["Palbase", "PalbeSDKKit", "PalbeTestKit"]),
   tests("PalbeMessaging", ["PalbeTestKit"]),
   tests(
     "PalbeCall",
@@ -336,6 +338,7 @@ let package = Package(
   name: "palbe",
   products: [
     .library(name: "Palbase", targets: ["Palbase"]),
+    .library(name: "Palbe", targets: ["Palbe"]),
     .library(name: "PalbeMessaging", targets: ["PalbeMessaging"]),
     .library(name: "PalbeCall", targets: ["PalbeCall"]),
     .library(name: "PalbeFrameEncryption", targets: ["PalbeFrameEncryption"]),

@@ -19,7 +19,7 @@ struct VaultTests {
   ) throws -> FileKeyVault {
     try FileKeyVault(
       folder: path, passphrase: passphrase.map { Array($0.utf8) }, random: RandomSource(seed: seed),
-      iterations: 1_000, witness: witness)
+      cost: [4, 1, 1], witness: witness)
   }
 
   private func mode(_ name: String) throws -> Int {
@@ -130,7 +130,7 @@ struct VaultTests {
       try whole[..<count].write(to: key)
       #expect(throws: StoreFault.corrupted("vault.key")) { try vault("open sesame") }
     }
-    // Iterations that would take for ever are damage.
+    // A cost that would take for ever is damage.
     var endless = whole
     for index in 6..<10 { endless[index] = 0xff }
     try endless.write(to: key)

@@ -1,4 +1,6 @@
 import Foundation
+import PalbeCrypto
+import PalbeWire
 import Synchronization
 
 /// What the server gave this device when it enrolled.
@@ -82,7 +84,10 @@ package final class DeviceRegistry: Sendable {
     changes.send(changes.value.filter { $0.key != userId })
   }
 
-  private static func name(_ userId: String) -> String { "device." + userId.lowercased() }
+  /// The server's text is not a name for a file: its hash is.
+  private static func name(_ userId: String) -> String {
+    "device.1." + Hex.encode(Array(SHA256.hash(Array(userId.utf8))[..<16]))
+  }
 
   private func storing<Value>(_ body: () throws(StoreFault) -> Value) throws(BackendError) -> Value {
     do throws(StoreFault) { return try body() } catch { throw .storeUnavailable(error) }

@@ -38,7 +38,7 @@ public enum SignOutReason: String, Sendable {
 }
 
 /// A session of the account, on this or another device.
-public struct AuthSession: Sendable, Hashable, Identifiable {
+public struct AuthSession: Sendable, Hashable, Identifiable, Decodable {
   /// `ses_…`.
   public let id: String
   /// Milliseconds since 1970.

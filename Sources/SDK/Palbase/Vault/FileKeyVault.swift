@@ -32,18 +32,18 @@ package final class FileKeyVault: KeyVault {
     folder: String, passphrase: [UInt8]? = nil, random: RandomSource
   ) throws(StoreFault) {
     try self.init(
-      folder: folder, passphrase: passphrase, random: random, iterations: VaultKey.iterations, witness: nil)
+      folder: folder, passphrase: passphrase, random: random, cost: VaultKey.cost, witness: nil)
   }
 
   init(
-    folder: String, passphrase: [UInt8]?, random: RandomSource, iterations: UInt32,
+    folder: String, passphrase: [UInt8]?, random: RandomSource, cost: [UInt8],
     witness: AtomicFile.Witness?
   ) throws(StoreFault) {
     try AtomicFile.makeFolder(folder)
     var random = random
     let isEmpty = try Self.files(in: folder).allSatisfy { !$0.hasSuffix(Self.suffix) }
     key = try VaultKey.load(
-      folder: folder, passphrase: passphrase, isEmpty: isEmpty, iterations: iterations, random: &random)
+      folder: folder, passphrase: passphrase, isEmpty: isEmpty, cost: cost, random: &random)
     self.folder = folder
     self.random = Mutex(random)
     self.witness = witness

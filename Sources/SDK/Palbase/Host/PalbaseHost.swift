@@ -1,0 +1,97 @@
+import Foundation
+import Synchronization
+
+/// Holds the one runtime of a process, made when it is first needed.
+package final class PalbaseHost: Sendable {
+  private struct State {
+    var runtime: PalbaseRuntime?
+    var group: String?
+    var onError: (@Sendable (BackendError) -> Void)?
+    /// What was reported last, so that each use of a missing configuration does not report it anew, and that a
+    /// handler which comes later hears of it.
+    var lastFault: BackendError?
+  }
+  private let state = Mutex(State())
+  private let surroundings: Settings.Surroundings
+  private let time: Timebase
+  private let transport: @Sendable (Settings) -> any HTTPTransport
+
+  /// The process's.
+  package static let shared = PalbaseHost(
+    surroundings: .current, time: .system,
+    transport: { CurlTransport(trustedCertificateFile: $0.trustedCertificateFile) })
+
+  /// For tests: another process.
+  package init(
+    surroundings: Settings.Surroundings, time: Timebase,
+    transport: @escaping @Sendable (Settings) -> any HTTPTransport
+  ) {
+    self.surroundings = surroundings
+    self.time = time
+    self.transport = transport
+  }
+
+  /// The runtime. A configuration that is missing or wrong is a typed error, and looked for again next time.
+  package func runtime() throws(BackendError) -> PalbaseRuntime {
+    let (result, news, handler) = state.withLock {
+      state -> (Result<PalbaseRuntime, BackendError>, BackendError?, (@Sendable (BackendError) -> Void)?) in
+      if let runtime = state.runtime { return (.success(runtime), nil, nil) }
+      do throws(BackendError) {
+        let runtime = try make(group: state.group)
+        state.runtime = runtime
+        state.lastFault = nil
+        return (.success(runtime), nil, nil)
+      } catch {
+        let isNews = state.lastFault != error
+        state.lastFault = error
+        return (.failure(error), isNews ? error : nil, state.onError)
+      }
+    }
+    if let news {
+      SDKLog.note("\(news) \(news.advice)")
+      handler?(news)
+    }
+    return try result.get()
+  }
+
+  private func make(group: String?) throws(BackendError) -> PalbaseRuntime {
+    let settings: Settings
+    do throws(ConfigurationFault) { settings = try Settings.load(surroundings) } catch {
+      throw .notConfigured(error)
+    }
+    return try PalbaseRuntime(
+      settings: settings, group: group, time: time, transport: transport(settings))
+  }
+
+  /// The runtime if it can be made; a failure is reported, not thrown.
+  package func runtimeIfConfigured() -> PalbaseRuntime? { try? runtime() }
+
+  /// Shares the stores with the other processes of an app group. Counts before the first use only.
+  package func configure(group: String) {
+    let isLate = state.withLock { state in
+      guard state.runtime == nil else { return state.group != group }
+      state.group = group
+      return false
+    }
+    if isLate {
+      SDKLog.note("pb.configure came after the first use; the stores stay where they are")
+    } else {
+      _ = runtimeIfConfigured()
+    }
+  }
+
+  /// Who hears of failures that no caller waits for.
+  package func configure(onError: @escaping @Sendable (BackendError) -> Void) {
+    let missed = state.withLock { state in
+      state.onError = onError
+      return state.lastFault
+    }
+    if let missed { onError(missed) }
+  }
+
+  /// A failure that no caller waits for.
+  package func report(_ error: BackendError) {
+    SDKLog.note("\(error)")
+    state.withLock { $0.onError }?(error)
+  }
+}
