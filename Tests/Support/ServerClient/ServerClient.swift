@@ -17,6 +17,7 @@ public final class ServerClient {
   /// An answer of another kind than the request's.
   public struct Unexpected: Error, CustomStringConvertible {
     public let description: String
+    public init(description: String) { self.description = description }
   }
 
   /// A client that has not enrolled.

@@ -28,6 +28,8 @@ struct RealtimeFrame: Equatable {
     .optional("ids", .list(.natural, upTo: 1_000), ""), .optional("after", .natural, ""), Shape.pageLimit,
   ])
 
+  private static let identity = Shape.Record([.required("id", .natural, "comes back")])
+
   /// Why a frame is not taken, and which one it was as far as that could be read.
   struct Refusal: Error {
     let id: Int64?
@@ -37,8 +39,11 @@ struct RealtimeFrame: Equatable {
   /// Reads a frame.
   init(_ text: String) throws(Refusal) {
     let object: JSONObject
-    do throws(APIError) { object = try Self.record.read(Array(text.utf8), limit: Self.byteLimit) } catch {
-      throw Refusal(id: nil, error: error)
+    let bytes = Array(text.utf8)
+    do throws(APIError) { object = try Self.record.read(bytes, limit: Self.byteLimit) } catch {
+      // Whoever waits for an answer is to get one.
+      let readable = try? Self.identity.read(bytes, limit: Self.byteLimit)
+      throw Refusal(id: readable?.integer("id"), error: error)
     }
     id = object.integer("id")
     do throws(APIError) { wish = try Self.wish(object) } catch { throw Refusal(id: id, error: error) }
