@@ -133,10 +133,25 @@ struct SessionTests {
     world.transport.prepare(.answerLost)
     _ = try await sessions.accessToken()
     #expect(world.server.sessionCount == 1)
-    let keys = world.transport.sent.suffix(2).map { $0.headers.first { $0.name == "Idempotency-Key" } }
-    #expect(keys[0] == keys[1] && keys[0] != nil)
+    let bodies = world.transport.sent.suffix(2).map { request -> [UInt8] in
+      guard case .bytes(let body) = request.body else { return [] }
+      return body
+    }
+    #expect(bodies[0] == bodies[1] && !bodies[0].isEmpty)
     world.server.forgetAccessTokens()
     _ = try await world.client(sessions).send(world.echo)
+  }
+
+  @Test("A lost answer to a sign-up is not repeated: the account may be there")
+  func lostSignUp() async throws {
+    let sessions = world.process()
+    world.transport.prepare(.answerLost)
+    await #expect(throws: BackendError.unreachable(.connectionLost)) {
+      try await sessions.signIn("sign-up", world.account)
+    }
+    #expect(world.transport.sent.count == 1)
+    #expect(!world.transport.sent[0].headers.contains { $0.name == "Idempotency-Key" })
+    _ = try await sessions.signIn("sign-in", world.account)
   }
 
   @Test("No network: the session stays, the call fails as retryable")

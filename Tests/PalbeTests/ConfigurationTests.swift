@@ -32,7 +32,8 @@ struct AppProcess {
         .write(to: URL(fileURLWithPath: folder.path("config.plist")))
     }
     host = PalbaseHost(
-      surroundings: Self.surroundings(folder), time: timebase, transport: { _ in transport })
+      surroundings: Self.surroundings(folder), time: timebase, transport: { _ in transport },
+      connector: { _ in WebSocketConnector(trustedCertificateFile: nil) })
   }
 
   static func surroundings(_ folder: TemporaryFolder) -> Settings.Surroundings {

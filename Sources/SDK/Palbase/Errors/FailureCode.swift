@@ -81,6 +81,10 @@ public struct FailureCode: RawRepresentable, Hashable, Sendable, ExpressibleBySt
   public static let attachmentTooLarge: Self = "attachment_too_large"
   /// The attachment was kept as long as it is promised.
   public static let blobExpired: Self = "blob_expired"
+  /// Not all of the attachment has arrived.
+  public static let uploadIncomplete: Self = "upload_incomplete"
+  /// A part of the attachment does not follow what has arrived.
+  public static let uploadOffsetMismatch: Self = "upload_offset_mismatch"
   /// The bytes are not those that were sent.
   public static let integrityFailed: Self = "integrity_failed"
 
@@ -122,6 +126,8 @@ public struct FailureCode: RawRepresentable, Hashable, Sendable, ExpressibleBySt
   public static let notFound: Self = "not_found"
   /// The route does not do that.
   public static let methodNotAllowed: Self = "method_not_allowed"
+  /// The route takes bodies of another type.
+  public static let unsupportedMediaType: Self = "unsupported_media_type"
   /// An idempotency key came again with another request.
   public static let idempotencyMismatch: Self = "idempotency_mismatch"
 }

@@ -108,6 +108,12 @@ struct FailureFacts: Sendable {
       422, .server, .no, "The group is full.", "Remove somebody first, or make another group."),
     .blobExpired: FailureFacts(
       410, .server, .no, "The attachment is no longer kept.", "Ask the sender to send it again."),
+    .uploadIncomplete: FailureFacts(
+      409, .server, .handled, "Not all of the attachment has arrived.",
+      "The SDK sends the rest by itself; when this comes out, try again."),
+    .uploadOffsetMismatch: FailureFacts(
+      409, .server, .handled, "A part of the attachment is missing.",
+      "The SDK asks what has arrived and goes on by itself; when this comes out, try again."),
     .integrityFailed: FailureFacts(
       nil, .client, .handled, "The bytes are not those that were sent.",
       "The SDK fetched them twice; ask the sender to send them again."),
@@ -145,6 +151,9 @@ struct FailureFacts: Sendable {
       404, .server, .no, "The server has no such route.", "Update the server: it is older than this SDK."),
     .methodNotAllowed: FailureFacts(
       405, .server, .no, "The server's route does not do that.",
+      "Update the server: it is older than this SDK."),
+    .unsupportedMediaType: FailureFacts(
+      415, .server, .no, "The server's route takes bodies of another type.",
       "Update the server: it is older than this SDK."),
     .idempotencyMismatch: FailureFacts(
       422, .server, .no, "An idempotency key was used for another request.",

@@ -42,8 +42,13 @@ package struct BackendCall: Sendable {
     return call
   }
 
+  /// The route itself is harmless to repeat, whatever its method.
+  package var isHarmlessTwice = false
+
   /// It may arrive twice.
-  var isRepeatable: Bool { idempotencyKey != nil || ["GET", "HEAD", "PUT", "DELETE"].contains(method) }
+  var isRepeatable: Bool {
+    isHarmlessTwice || idempotencyKey != nil || ["GET", "HEAD", "PUT", "DELETE"].contains(method)
+  }
 }
 
 /// A successful answer.

@@ -15,20 +15,24 @@ package final class PalbaseHost: Sendable {
   private let surroundings: Settings.Surroundings
   private let time: Timebase
   private let transport: @Sendable (Settings) -> any HTTPTransport
+  private let connector: @Sendable (Settings) -> any RealtimeConnector
 
   /// The process's.
   package static let shared = PalbaseHost(
     surroundings: .current, time: .system,
-    transport: { CurlTransport(trustedCertificateFile: $0.trustedCertificateFile) })
+    transport: { CurlTransport(trustedCertificateFile: $0.trustedCertificateFile) },
+    connector: { WebSocketConnector(trustedCertificateFile: $0.trustedCertificateFile) })
 
   /// For tests: another process.
   package init(
     surroundings: Settings.Surroundings, time: Timebase,
-    transport: @escaping @Sendable (Settings) -> any HTTPTransport
+    transport: @escaping @Sendable (Settings) -> any HTTPTransport,
+    connector: @escaping @Sendable (Settings) -> any RealtimeConnector
   ) {
     self.surroundings = surroundings
     self.time = time
     self.transport = transport
+    self.connector = connector
   }
 
   /// The runtime. A configuration that is missing or wrong is a typed error, and looked for again next time.
@@ -60,7 +64,8 @@ package final class PalbaseHost: Sendable {
       throw .notConfigured(error)
     }
     return try PalbaseRuntime(
-      settings: settings, group: group, time: time, transport: transport(settings))
+      settings: settings, group: group, time: time, transport: transport(settings),
+      connector: connector(settings))
   }
 
   /// The runtime if it can be made; a failure is reported, not thrown.

@@ -12,10 +12,12 @@ package final class PalbaseRuntime: Sendable {
   package let devices: DeviceRegistry
   package let client: BackendClient
   package let pushTokens: PushTokens
+  package let realtime: RealtimeSocket
 
   /// - Parameter group: the app group whose folder is used; what is in the app's own moves there.
   init(
-    settings: Settings, group: String?, time: Timebase, transport: any HTTPTransport
+    settings: Settings, group: String?, time: Timebase, transport: any HTTPTransport,
+    connector: any RealtimeConnector
   ) throws(BackendError) {
     self.settings = settings
     self.time = time
@@ -45,6 +47,8 @@ package final class PalbaseRuntime: Sendable {
     devices = DeviceRegistry(vault: vault)
     client = BackendClient(http: http, sessions: sessions, devices: devices)
     pushTokens = PushTokens(client: client, vault: vault)
+    realtime = RealtimeSocket(
+      server: settings.server, sessions: sessions, devices: devices, connector: connector, time: time)
   }
 
   private static func passphrase(_ file: String?) throws(StoreFault) -> [UInt8]? {

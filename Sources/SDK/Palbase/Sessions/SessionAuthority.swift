@@ -1,7 +1,5 @@
 import Foundation
-import PalbeCrypto
 package import PalbeUnits
-import PalbeWire
 
 /// The one place that knows the session: it signs in and out, and renews tokens.
 ///
@@ -150,12 +148,17 @@ package actor SessionAuthority {
     }
   }
 
+  /// These routes take no idempotency key: their answers are secrets, which a server does not keep.
+  private static func authCall(_ route: String, _ body: [String: String]) throws -> BackendCall {
+    var call = BackendCall("POST", "/v1/auth/\(route)", access: .open)
+    call.body = try JSON.encode(body)
+    return call
+  }
+
   private static func refreshCall(_ token: String) throws -> BackendCall {
-    // The key comes from the token, so that a repetition after a lost answer has the same one.
-    let digest = SHA256.hash(Array("palbe refresh \(token)".utf8))
-    var call = try BackendCall.post(
-      "/v1/auth/refresh", ["refresh_token": token], access: .open,
-      key: Base64.encode(Array(digest[..<24]), alphabet: .url, padded: false))
+    var call = try authCall("refresh", ["refresh_token": token])
+    // The same token within 30 s, its successor not used yet, is a lost answer to the server.
+    call.isHarmlessTwice = true
     call.timeout = .seconds(6)
     call.schedule.attemptLimit = 3
     return call
@@ -165,8 +168,8 @@ package actor SessionAuthority {
 
   /// Signs in by one of the routes; whoever was signed in is signed out.
   package func signIn(_ route: String, _ body: [String: String]) async throws -> CurrentUser {
-    let call = try BackendCall.post("/v1/auth/\(route)", body, access: .open)
-    let answer: TokenAnswer = try await http.send(call).json()
+    // Not repeated when it may have arrived: the account, or another session, would be there already.
+    let answer: TokenAnswer = try await http.send(Self.authCall(route, body)).json()
     let new = try answer.record(time)
     // The server has the session: a cancelled task does not leave it without an owner.
     let task = Task { try await self.replace(with: new) }
