@@ -141,13 +141,17 @@ extension Participant {
   func refuseUnknownCodecs(_ downTracks: [DownTrack]) {
     for downTrack in downTracks {
       downTrack.isUnsupported = true
-      send(
-        .subscriptionResponse(
-          .with {
-            $0.trackSid = downTrack.track.sid
-            $0.err = .codecUnsupported
-          }))
+      refuseSubscription(to: downTrack.track.sid, .codecUnsupported)
     }
+  }
+
+  func refuseSubscription(to sid: String, _ error: LiveKit.SubscriptionError) {
+    send(
+      .subscriptionResponse(
+        .with {
+          $0.trackSid = sid
+          $0.err = error
+        }))
   }
 }
 

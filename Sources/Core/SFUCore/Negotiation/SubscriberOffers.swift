@@ -183,7 +183,7 @@ extension Participant {
 
   private func sendOffer(at now: Instant) {
     let local = downTransport.parameters(context.identity, setup: .actpass)
-    let candidates = context.configuration.candidates.map { ICECandidate(.host, $0).attribute }
+    let candidates = self.candidates.map { ICECandidate(.host, $0).attribute }
     guard
       let offer = offers?.make(for: downlink, transport: local, candidates: candidates, at: now),
       let id = offers?.id

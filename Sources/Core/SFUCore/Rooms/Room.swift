@@ -15,6 +15,8 @@ final class Room {
   var metadata = ""
   var dataHistory = DataHistory()
   var dataHandles = DataHandles()
+  /// How those who asked for it are reached, by identity: it holds for their next session too.
+  var candidateProtocols: [String: LiveKit.CandidateProtocol] = [:]
   /// Tracks that are not encrypted end to end are refused.
   var requiresE2EE: Bool
   /// Who spoke last, and so whose video comes first.

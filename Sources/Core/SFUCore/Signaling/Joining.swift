@@ -87,7 +87,8 @@ extension SignalPlane {
       $0.pingInterval = Int32(max(1, configuration.pingInterval.wholeMilliseconds / 1_000))
       $0.pingTimeout = Int32(max(1, configuration.pingTimeout.wholeMilliseconds / 1_000))
       $0.iceServers = context.iceServers(for: participant)
-      $0.serverInfo = serverInfo
+      $0.clientConfiguration = participant.clientConfiguration
+      $0.serverInfo = serverInfo(for: participant)
       $0.subscriberPrimary = participant.offers != nil && participant.grant.canSubscribe
       $0.fastPublish = true
       // Frames of AV1 cannot be encrypted by many clients.

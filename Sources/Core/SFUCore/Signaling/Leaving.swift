@@ -6,11 +6,11 @@ import PalbeUnits
 enum Departure {
   case clientLeft, connectionClosed, replaced, pingTimeout, connectTimeout, consentExpired, transportFailed,
     transportClosed, serverShutdown, unknownTrack, removed, roomDeleted, noAnswer,
-    flooding, tooSlow, dataFailed
+    flooding, tooSlow, dataFailed, simulatedFailure, simulatedLeave, simulatedReconnect
 
   var reason: LiveKit.DisconnectReason {
     switch self {
-    case .clientLeft, .transportClosed: .clientInitiated
+    case .clientLeft, .transportClosed, .simulatedReconnect: .clientInitiated
     case .connectionClosed: .signalClose
     case .replaced: .duplicateIdentity
     case .pingTimeout, .connectTimeout, .consentExpired: .connectionTimeout
@@ -18,18 +18,18 @@ enum Departure {
     case .unknownTrack: .stateMismatch
     case .removed, .flooding: .participantRemoved
     case .roomDeleted: .roomDeleted
-    case .serverShutdown: .serverShutdown
+    case .serverShutdown, .simulatedFailure, .simulatedLeave: .serverShutdown
     }
   }
 
   /// What the client is told to do; nil when it need not be told.
   var action: LiveKit.LeaveRequest.Action? {
     switch self {
-    case .clientLeft, .connectionClosed, .transportClosed: nil
-    case .replaced, .removed, .roomDeleted, .flooding: .disconnect
+    case .clientLeft, .connectionClosed, .transportClosed, .simulatedFailure: nil
+    case .replaced, .removed, .roomDeleted, .flooding, .simulatedLeave: .disconnect
     // Its network may have come back, or another server may take it: everything from the start.
     case .serverShutdown, .pingTimeout, .connectTimeout, .consentExpired, .transportFailed, .unknownTrack,
-      .noAnswer, .tooSlow, .dataFailed:
+      .noAnswer, .tooSlow, .dataFailed, .simulatedReconnect:
       .reconnect
     }
   }
@@ -52,6 +52,8 @@ enum Departure {
     case .transportFailed: "participant's handshake failed"
     case .transportClosed: "participant closed its transport"
     case .serverShutdown: "participant told to leave"
+    case .simulatedFailure: "participant's session dropped as it asked"
+    case .simulatedLeave, .simulatedReconnect: "participant told to leave as it asked"
     }
   }
 }

@@ -62,7 +62,9 @@ extension SignalPlane {
       $0.stream = request.stream
       $0.audioFeatures = Array(request.audioFeatures.prefix(16))
       $0.backupCodecPolicy = request.backupCodecPolicy
-      $0.packetTrailerFeatures = Array(request.packetTrailerFeatures.prefix(16))
+      for feature in request.packetTrailerFeatures.prefix(16) {
+        if !$0.packetTrailerFeatures.contains(feature) { $0.packetTrailerFeatures.append(feature) }
+      }
       $0.codecs = request.simulcastCodecs.map { codec in
         .with {
           $0.mimeType = codec.codec
