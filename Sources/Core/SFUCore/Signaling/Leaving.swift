@@ -6,7 +6,8 @@ import PalbeUnits
 enum Departure {
   case clientLeft, connectionClosed, replaced, pingTimeout, connectTimeout, consentExpired, transportFailed,
     transportClosed, serverShutdown, unknownTrack, removed, roomDeleted, noAnswer,
-    flooding, tooSlow, dataFailed, simulatedFailure, simulatedLeave, simulatedReconnect
+    flooding, tooSlow, dataFailed, simulatedFailure, simulatedLeave, simulatedReconnect,
+    roomClosed
 
   var reason: LiveKit.DisconnectReason {
     switch self {
@@ -18,6 +19,7 @@ enum Departure {
     case .unknownTrack: .stateMismatch
     case .removed, .flooding: .participantRemoved
     case .roomDeleted: .roomDeleted
+    case .roomClosed: .roomClosed
     case .serverShutdown, .simulatedFailure, .simulatedLeave: .serverShutdown
     }
   }
@@ -26,7 +28,7 @@ enum Departure {
   var action: LiveKit.LeaveRequest.Action? {
     switch self {
     case .clientLeft, .connectionClosed, .transportClosed, .simulatedFailure: nil
-    case .replaced, .removed, .roomDeleted, .flooding, .simulatedLeave: .disconnect
+    case .replaced, .removed, .roomDeleted, .flooding, .simulatedLeave, .roomClosed: .disconnect
     // Its network may have come back, or another server may take it: everything from the start.
     case .serverShutdown, .pingTimeout, .connectTimeout, .consentExpired, .transportFailed, .unknownTrack,
       .noAnswer, .tooSlow, .dataFailed, .simulatedReconnect:
@@ -40,6 +42,7 @@ enum Departure {
     case .connectionClosed: "signaling connection closed"
     case .removed: "participant removed by an operator"
     case .flooding: "participant removed for flooding its signaling"
+    case .roomClosed: "participant told to leave a room without people"
     case .roomDeleted: "participant told to leave a deleted room"
     case .noAnswer: "participant answered no offer in time"
     case .tooSlow: "participant did not read its messages in time"
@@ -104,9 +107,10 @@ extension SignalPlane {
     directory.detach(participant, until: deadline)
   }
 
-  /// Drops an empty room.
+  /// Drops a room; whoever is still there was there for others.
   func end(_ room: Room, _ reason: LiveKit.RoomEndReason = .idleTimeout, at now: Instant) {
     guard directory.rooms[room.name] === room else { return }
+    for participant in room.participants { remove(participant, .roomClosed, at: now, keepingRoom: true) }
     directory.remove(room)
     context.totals.roomEnded(after: now - room.createdAt)
     context.notify(.roomFinished, room, endReason: reason)
@@ -146,7 +150,7 @@ extension SignalPlane {
       room.broadcastDeparture(of: participant, reason: departure.reason)
     }
     context.notify(wasActive ? .participantLeft : .participantConnectionAborted, room, participant)
-    guard room.isEmpty, !keepingRoom else { return }
+    guard room.isDeserted, !keepingRoom, !room.isWaiting else { return }
     directory.wait(room, afterDeparture: true, from: now)
     if room.isOver(at: now) { end(room, at: now) }
   }

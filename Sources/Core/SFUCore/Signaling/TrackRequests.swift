@@ -89,7 +89,8 @@ extension SignalPlane {
       let section = unclaimed.first(where: { track.isNamed($0.msids.first?.track ?? "") }) ?? unclaimed.first,
       let mid = section.mid,
       // What the answer agreed on, before it knew the track.
-      let codec = AcceptedCodec(in: section, kind: track.kind, publishing: nil)
+      let codec = AcceptedCodec(
+        in: section, kind: track.kind, publishing: nil, where: context.configuration.enables)
     else { return }
     participant.bind(track, to: section, mid: mid, codec)
     announce([track], anyGone: false, of: participant, at: now)
