@@ -2,8 +2,8 @@ import Foundation
 import PalbeLiveKit
 import PalbeProtobuf
 import PalbeSFUCore
-import PalbeWire
 import PalbeWebTokens
+import PalbeWire
 
 /// Why an access token was refused.
 @_spi(Testing) public enum AccessTokenError: Error, Equatable, CustomStringConvertible {
