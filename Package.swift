@@ -331,7 +331,7 @@ let innerProducts: [Product] =
     "PalbeWire", "PalbeWebTokens", "PalbeProtobuf", "PalbeRTP", "PalbeCongestion", "PalbeSDP", "PalbeSRTP",
     "PalbeICE", "PalbeDTLS", "PalbeDataChannels", "PalbeLiveKit", "PalbeOpus", "PalbeVP8", "PalbeMediaFiles",
     "PalbeSFUCore", "PalbeCallCore", "PalbeWebServer", "PalbeSFUServer", "PalbeYAML", "PalbeBackendCore",
-    "PalbeBackendKit",
+    "PalbeAccountsCore", "PalbeBackendKit",
   ].map { .library(name: $0, targets: [$0]) }
 
 let package = Package(

@@ -11,7 +11,7 @@ let modules = [
   "PalbeOpus",
   "PalbeVP8", "PalbeMediaFiles", "PalbeSFUCore", "PalbeCallCore", "PalbeWebServer", "PalbeSFUServer",
   "PalbeCall", "PalbeYAML",
-  "PalbeBackendCore", "PalbeBackendKit",
+  "PalbeBackendCore", "PalbeAccountsCore", "PalbeBackendKit",
 ]
 
 let package = Package(

@@ -175,9 +175,33 @@ struct SessionTests {
       #expect(throws: BackendFailure.sessionExpired) { try rig.session(third.accessToken) }
       rig.advance(by: .seconds(60))
     }
-    rig.jump(by: .seconds(-400 * 86_400))
-    #expect(throws: BackendFailure.sessionExpired) { try rig.session(third.accessToken) }
+    rig.jump(by: .seconds(-500 * 86_400))
+    for token in [first, third] {
+      #expect(throws: BackendFailure.sessionExpired) { try rig.session(token.accessToken) }
+    }
     #expect(throws: Never.self) { try rig.refresh(second.refreshToken) }
+  }
+
+  @Test("A clock that is set back before a start: no token that was refused and forgotten is valid again")
+  func setBack() throws {
+    func isRotating() -> Bool { rig.accounts.rotatedKeys(at: rig.now) != nil }
+    let ended = try rig.signUp("anna@example.org")
+    let other = try rig.signIn("anna@example.org")
+    try rig.accounts.endSession(ended.session, of: ended.user, at: rig.now)
+    rig.advance(by: .seconds(1_200))
+    #expect(rig.accounts.refused.isEmpty)
+    try rig.restart(seed: 2)
+    #expect(!isRotating())
+    rig.jump(by: .seconds(-1_100))
+    try rig.restart(seed: 3)
+    // It would be.
+    #expect(throws: Never.self) { try rig.session(ended.accessToken) }
+    let keys = rig.accounts.rotatedKeys(at: rig.now)
+    rig.accounts.adopt(try #require(keys))
+    #expect(throws: BackendFailure.notSignedIn) { try rig.session(ended.accessToken) }
+    let next = try rig.refresh(other.refreshToken)
+    #expect(try rig.session(next.accessToken).session == other.session)
+    #expect(!isRotating())
   }
 
   @Test("The deadline of a session is its expiry by the steady clock")

@@ -34,16 +34,17 @@ struct SignInTests {
   @Test("An e-mail that is not there and a wrong password: the same answer, and the same work before it")
   func unknown() throws {
     _ = try rig.signUp("anna@example.org")
-    let password = Array("wrong horse".utf8)
+    let password = Secret("wrong horse")
     var works: [PasswordWork] = []
     for email in ["anna@example.org", "ben@example.org", "ben@example.org"] {
       let attempt = try rig.accounts.beginSignIn(
-        email: email, password: password.span, from: rig.address, at: rig.now)
+        email: email, password: password, from: rig.address, at: rig.now)
       works.append(attempt.work)
-      let derived = try attempt.work.derive(from: password.span)
+      let derived = try password.derived(by: attempt.work)
       var refusal: AccountFailure?
-      do throws(AccountFailure) { _ = try rig.accounts.accept(attempt, derived: derived, at: rig.now) } catch
-      {
+      do throws(AccountFailure) {
+        _ = try rig.accounts.accept(attempt, derived: derived.key, at: rig.now)
+      } catch {
         refusal = error
       }
       #expect(refusal == .invalidCredentials)
@@ -75,12 +76,12 @@ struct SignInTests {
     let first = try rig.accounts.open(one, userAgent: "", at: rig.now)
     let second = try rig.accounts.open(two, userAgent: "", at: rig.now)
     #expect(first.user == second.user && first.isNewUser && !second.isNewUser)
-    let password = Array("correct horse".utf8)
+    let password = Secret("correct horse")
     let attempts = try (0..<2).map { _ in
-      try rig.accounts.beginSignUp(email: "a@b", password: password.span, from: rig.address, at: rig.now)
+      try rig.accounts.beginSignUp(email: "a@b", password: password, from: rig.address, at: rig.now)
     }
     let accepted = try attempts.map { attempt in
-      try rig.accounts.accept(attempt, derived: attempt.work.derive(from: password.span), at: rig.now)
+      try rig.accounts.accept(attempt, derived: password.derived(by: attempt.work).key, at: rig.now)
     }
     _ = try rig.accounts.open(accepted[0], userAgent: "", at: rig.now)
     #expect(
@@ -110,9 +111,9 @@ struct SignInTests {
     rules.passwordCost = Scrypt.Cost(n: 4, r: 1, p: 1)!
     let rig = try AccountRig(first.accounts.finish(), rules: rules)
     #expect(try rig.signIn("anna@example.org").user == user)
-    let password = Array("correct horse".utf8)
+    let password = Secret("correct horse")
     let attempt = try rig.accounts.beginSignIn(
-      email: "anna@example.org", password: password.span, from: rig.address, at: rig.now)
+      email: "anna@example.org", password: password, from: rig.address, at: rig.now)
     #expect(attempt.work.cost == rules.passwordCost)
     #expect(try rig.signIn("anna@example.org").user == user)
     #expect(accountRefusal { try rig.signIn("anna@example.org", "wrong horse") } == .invalidCredentials)
@@ -204,11 +205,11 @@ struct SignInTests {
   )
   func burst() throws {
     _ = try rig.signUp("anna@example.org")
-    let password = Array("wrong horse".utf8)
+    let password = Secret("wrong horse")
     var attempts: [PasswordAttempt] = []
     for _ in 0..<1_000 {
       if let attempt = try? rig.accounts.beginSignIn(
-        email: "anna@example.org", password: password.span, from: rig.address, at: rig.now)
+        email: "anna@example.org", password: password, from: rig.address, at: rig.now)
       {
         attempts.append(attempt)
       }
@@ -228,9 +229,9 @@ struct SignInTests {
     for index in 0..<60_000 {
       rig.address = SocketAddress(
         ipv4: 10, UInt8(truncatingIfNeeded: index >> 12), UInt8(truncatingIfNeeded: index >> 4), 1, port: 1)
-      let password = Array("wrong horse".utf8)
+      let password = Secret("wrong horse")
       _ = try? rig.accounts.beginSignIn(
-        email: "u\(index)@example.org", password: password.span, from: rig.address, at: rig.now)
+        email: "u\(index)@example.org", password: password, from: rig.address, at: rig.now)
     }
     rig.address = SocketAddress(ipv4: 203, 0, 113, 1, port: 1)
     let refusal = accountRefusal { try rig.signIn("anna@example.org") }

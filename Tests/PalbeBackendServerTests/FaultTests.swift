@@ -92,38 +92,14 @@ struct FaultTests {
   )
   func crashes() throws {
     let store = try SQLiteBackendStore(path: folder.path("db"))
-    var states = [try contents(store.connection)]
-    store.willCommit = { [self] () throws(BackendFailure) in
-      do {
-        // What only reads, writes nothing.
-        guard try contents(store.connection) != states.last else { return }
-        let found = try contents(copy("crash"))
-        #expect(found == states.last)
-      } catch { Issue.record(error) }
-    }
-    store.didCommit = { [self] () throws(BackendFailure) in
-      do {
-        let now = try contents(store.connection)
-        guard now != states.last else { return }
-        let found = try contents(copy("crash"))
-        #expect(found == now)
-        states.append(now)
-      } catch { Issue.record(error) }
-    }
+    let watch = try CrashWatch(folder, store.connection)
+    store.willCommit = { () throws(BackendFailure) in watch.willCommit() }
+    store.didCommit = { () throws(BackendFailure) in watch.didCommit() }
     try live(Rig(store))
-    #expect(states.count > 30)
-
-    // A log cut anywhere holds the transactions that are whole in it.
+    #expect(watch.states.count > 30)
     store.willCommit = {}
     store.didCommit = {}
-    let size = try Data(contentsOf: URL(fileURLWithPath: folder.path("db-wal"))).count
-    var random = RandomSource(seed: 5)
-    for _ in 0..<40 {
-      let cut = Int(random.next() % UInt64(size))
-      let found = try contents(copy("crash", truncatingLogTo: cut))
-      #expect(found.isEmpty || states.contains(found) || found.count < states[0].count, "cut at \(cut)")
-    }
-    #expect(try contents(copy("crash", truncatingLogTo: size)) == states.last)
+    try watch.checkCutLogs()
   }
 
   @Test("A crash between the end of a transaction and its answer: the repetition gets the first answer")

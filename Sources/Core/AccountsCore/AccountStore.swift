@@ -112,4 +112,6 @@ public protocol AccountStore {
   mutating func refused() throws(AccountFailure) -> [SessionID: WallTime]
   /// Forgets those whose time was at or before this.
   mutating func dropRefused(before time: WallTime) throws(AccountFailure)
+  /// The latest time of those that were ever forgotten.
+  mutating func lastDropped() throws(AccountFailure) -> WallTime?
 }

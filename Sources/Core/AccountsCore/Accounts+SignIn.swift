@@ -52,11 +52,11 @@ extension Accounts {
   /// Somebody wants an account.
   /// - Throws: `notAllowed`, `invalidRequest`, `weakPassword`, `accountExists`, `rateLimited`.
   public mutating func beginSignUp(
-    email text: String, password: Span<UInt8>, from address: SocketAddress, at now: ServerTime
+    email text: String, password: Secret, from address: SocketAddress, at now: ServerTime
   ) throws(AccountFailure) -> PasswordAttempt {
     guard rules.allowsSignUp else { throw .notAllowed }
     guard let email = Email(text) else { throw .invalidRequest("email") }
-    try checkRules(password, email)
+    try checkRules(password.key, email)
     return try beginCreation(email, from: address, at: now, charges: .init())
   }
 
@@ -65,15 +65,15 @@ extension Accounts {
   /// Whether there is such an account shows neither in the answer nor in the time: one that is not there has a salt too.
   /// - Throws: `invalidRequest`, `invalidCredentials`, `rateLimited`.
   public mutating func beginSignIn(
-    email text: String, password: Span<UInt8>, from address: SocketAddress, at now: ServerTime
+    email text: String, password: Secret, from address: SocketAddress, at now: ServerTime
   ) throws(AccountFailure) -> PasswordAttempt {
     guard let email = Email(text) else { throw .invalidRequest("email") }
-    guard password.count <= PasswordRules.byteLimit else { throw .invalidCredentials }
+    guard password.key.byteCount <= PasswordRules.byteLimit else { throw .invalidCredentials }
     let charges = try charge(email, address, at: now)
     let account = try transact { (accounts) throws(AccountFailure) in try accounts.store.account(email: email)
     }
     if account == nil, rules.signInCreatesAccount {
-      try checkRules(password, email)
+      try checkRules(password.key, email)
       return try beginCreation(email, from: address, at: now, charges: charges)
     }
     return PasswordAttempt(purpose: .check(account), work: work(account, email), charges: charges)
@@ -177,14 +177,14 @@ extension Accounts {
 
   /// - Throws: `invalidCredentials` for an account without a password, `weakPassword`, `rateLimited`.
   public mutating func beginPasswordChange(
-    of session: VerifiedSession, current: Span<UInt8>, new: Span<UInt8>, from address: SocketAddress,
+    of session: VerifiedSession, current: Secret, new: Secret, from address: SocketAddress,
     at now: ServerTime
   ) throws(AccountFailure) -> PasswordChange {
-    guard current.count <= PasswordRules.byteLimit else { throw .invalidCredentials }
+    guard current.key.byteCount <= PasswordRules.byteLimit else { throw .invalidCredentials }
     let account = try transact { (accounts) throws(AccountFailure) in try accounts.store.account(session.user)
     }
     guard let account, let email = account.email else { throw .invalidCredentials }
-    try checkRules(new, email)
+    try checkRules(new.key, email)
     let attempt = PasswordAttempt(
       purpose: .check(account), work: work(account, email), charges: try charge(email, address, at: now))
     return PasswordChange(
@@ -224,8 +224,8 @@ extension Accounts {
     return PasswordAttempt(purpose: .create(email), work: freshWork(), charges: charges)
   }
 
-  private func checkRules(_ password: Span<UInt8>, _ email: Email) throws(AccountFailure) {
-    do throws(WeakPassword) { try PasswordRules.check(password, for: email) } catch {
+  private func checkRules(_ password: borrowing SymmetricKey, _ email: Email) throws(AccountFailure) {
+    do throws(WeakPassword) { try PasswordRules.check(password.span, for: email) } catch {
       throw .weakPassword(error)
     }
   }
@@ -267,6 +267,9 @@ extension Accounts {
     if let place = attempt.charges.account { accountThrottle.forgive(place, wholly: false) }
     if let place = attempt.charges.address { addressThrottle.forgive(place, wholly: false) }
   }
+
+  /// The change was not made: there was no thread for it.
+  public mutating func withdraw(_ change: PasswordChange) { withdraw(change.attempt) }
 
   private func place(_ label: String, _ bytes: [UInt8]) -> UInt64 {
     key(label, bytes).prefix(8).reduce(0) { $0 << 8 | UInt64($1) }

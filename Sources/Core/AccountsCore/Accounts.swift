@@ -11,20 +11,30 @@ public enum AccountEvent: Equatable, Sendable {
   case storeFault(StoreFault)
 }
 
+/// The wall clock as it was at the start, moved on by the steady one: setting the clock changes it at the next start only.
+public struct AccountClock: Sendable {
+  private let start: ServerTime
+
+  /// Both clocks when the process began.
+  public init(start: ServerTime) { self.start = start }
+
+  /// The time.
+  public func time(_ instant: Instant) -> WallTime { start.wall + (instant - start.instant) }
+}
+
 /// Accounts and sessions without sockets, threads and files.
 ///
 /// A sign-in goes in steps, because a password takes long to check and because the delivery server must know a user before the
 /// answer goes out:
 ///
-///     let attempt = try accounts.beginSignIn(email: email, password: password.span, from: address, at: now)
-///     let derived = try attempt.work.derive(from: password.span)               // on another thread
-///     let accepted = try accounts.accept(attempt, derived: derived, at: now)
+///     let attempt = try accounts.beginSignIn(email: email, password: password, from: address, at: now)
+///     let derived = try password.derived(by: attempt.work)               // on another thread
+///     let accepted = try accounts.accept(attempt, derived: derived.key, at: now)
 ///     register(accepted.user)                                                   // with the delivery server
 ///     let answer = try accounts.open(accepted, userAgent: agent, at: now)
 ///
-/// Each call is a transaction of the store: what was answered is durable, what was refused left nothing. Times are measured by the
-/// slower of wall clock and steady clock; tokens carry that time too, so that setting the clock ends nothing and
-/// brings nothing back.
+/// Each call is a transaction of the store: what was answered is durable, what was refused left nothing. Times are those of
+/// `AccountClock`, also in tokens, so that setting the clock ends nothing and brings nothing back.
 public struct Accounts<Store: AccountStore> {
   /// What was decided about accounts.
   public let rules: AccountRules
@@ -41,17 +51,14 @@ public struct Accounts<Store: AccountStore> {
   /// Marks what others must not be able to compute: places in tables, and salts of accounts that are not there.
   let mark: [UInt8]
   /// Marks refresh tokens.
-  private let refreshKey: RefreshKey
-  private let start: ServerTime
+  private let refreshKey: Secret
+  /// The time by which everything here expires, and that tokens carry.
+  public let clock: AccountClock
+  /// Tokens that were refused once, and are forgotten, would be valid again: the clock was set back before this start.
+  private var mustReplaceKeys = false
   private var ending: [SessionID: WallTime] = [:]
   private var events: [AccountEvent] = []
   private var nextSweep: Instant
-
-  /// A box, so that the whole can be copied.
-  private final class RefreshKey: Sendable {
-    let key: SymmetricKey
-    init(_ key: consuming SymmetricKey) { self.key = key }
-  }
 
   /// Begins to serve a store.
   /// - Parameters:
@@ -63,17 +70,21 @@ public struct Accounts<Store: AccountStore> {
   ) throws(AccountFailure) {
     self.store = store
     self.keys = keys
-    self.refreshKey = RefreshKey(refreshKey)
+    self.refreshKey = Secret(refreshKey)
     self.random = random
     self.rules = rules
     mark = self.random.bytes(32)
     accountThrottle = AttemptThrottle(free: 5, longest: .seconds(60), memory: .seconds(3_600))
     addressThrottle = AttemptThrottle(free: 20, longest: .seconds(60), memory: .seconds(3_600))
     signUpLimiter = AddressRateLimiter(perSecond: 1, burst: 20, seed: self.random.next())
-    start = now
+    clock = AccountClock(start: now)
     nextSweep = now.instant
     refused = [:]
-    refused = try transact { (accounts) throws(AccountFailure) in try accounts.store.refused() }
+    let dropped: WallTime?
+    (refused, dropped) = try transact { (accounts) throws(AccountFailure) in
+      (try accounts.store.refused(), try accounts.store.lastDropped())
+    }
+    mustReplaceKeys = dropped.map { $0 > now.wall } ?? false
   }
 
   /// Gives the store back, as when the server ends.
@@ -81,8 +92,8 @@ public struct Accounts<Store: AccountStore> {
 
   // MARK: Time
 
-  /// The time by which everything here expires, and that tokens carry.
-  public func time(_ now: ServerTime) -> WallTime { now.expiryTime(since: start) }
+  /// See `AccountClock`.
+  public func time(_ now: ServerTime) -> WallTime { clock.time(now.instant) }
 
   /// When `handleTimeout` wants to be called next.
   public var nextDeadline: Instant { nextSweep }
@@ -114,11 +125,15 @@ public struct Accounts<Store: AccountStore> {
 
   /// The keys that should be from now on; nil when they are. The shell makes them durable, then calls `adopt`.
   public mutating func rotatedKeys(at now: ServerTime) -> SigningKeys? {
-    keys.rotated(at: time(now), rules: rules, using: &random)
+    if mustReplaceKeys { return SigningKeys(at: time(now), using: &random) }
+    return keys.rotated(at: time(now), rules: rules, using: &random)
   }
 
   /// Signs and verifies with these from now on.
-  public mutating func adopt(_ keys: SigningKeys) { self.keys = keys }
+  public mutating func adopt(_ keys: SigningKeys) {
+    self.keys = keys
+    mustReplaceKeys = false
+  }
 
   // MARK: Transactions
 

@@ -3,6 +3,7 @@ import PalbeBackendCore
 import PalbeCrypto
 import PalbeEventLoop
 import PalbeSQLStore
+import PalbeServerObservation
 import PalbeUnits
 import PalbeWebServer
 
@@ -26,6 +27,8 @@ package final class BackendServer: Sendable {
     package var loop = BackendLoop.Settings()
     /// What sockets may do.
     package var realtime = RealtimeHub.Settings()
+    /// Who may sign in, and how.
+    package var accounts = AccountSettings()
     /// What the web server takes.
     package var web = BackendServer.webLimits
     /// Defaults over a folder.
@@ -43,13 +46,16 @@ package final class BackendServer: Sendable {
   package let loop: BackendLoop
   package let hub: RealtimeHub
   package let tokens: DeviceTokens
+  /// Nil when somebody else knows the sessions.
+  package var accounts: AccountService? { link?.service }
+  private let link: AccountLink?
   private let service: BackendService
   private let web: WebServer
   private let folder: DataFolder
 
   /// Opens the folder and starts to listen.
-  /// - Parameter verifier: knows the sessions.
-  package init(_ configuration: Configuration, verifier: any SessionVerifier) throws {
+  /// - Parameter verifier: knows the sessions; nil makes accounts in the same folder.
+  package init(_ configuration: Configuration, verifier: (any SessionVerifier)? = nil) throws {
     folder = try DataFolder(configuration.data)
     tokens = DeviceTokens(key: SymmetricKey(copying: try folder.key("device-tokens")))
     let store: SQLiteBackendStore
@@ -57,13 +63,21 @@ package final class BackendServer: Sendable {
     do throws(SQLError) { store = try SQLiteBackendStore(path: file) } catch {
       throw Failure(description: "cannot open \(file): \(error)")
     }
+    let link =
+      try verifier == nil
+      ? AccountLink(folder: folder, settings: configuration.accounts, log: ServerLog(level: .info)) : nil
+    self.link = link
+    let verifier: any SessionVerifier =
+      verifier ?? link.map { $0.service as any SessionVerifier } ?? NoSessions()
     let hub = RealtimeHub(verifier: verifier, settings: configuration.realtime)
     self.hub = hub
     loop = try BackendLoop(
       store: store, settings: configuration.loop, tick: { hub.sweep(at: $0) },
       deliver: { hub.deliver($0, to: $1) })
     hub.attach(loop)
-    let table = RouteTable(devices: tokens, others: RouteTable.documentRoutes(tokens))
+    link?.connect(loop, hub)
+    let others = RouteTable.accountRoutes(link?.service)
+    let table = RouteTable(devices: tokens, others: RouteTable.documentRoutes(tokens, others: others))
     service = BackendService(
       table: table, loop: loop, verifier: verifier, tokens: tokens, hub: hub, parts: [])
     web = try WebServer(
@@ -78,6 +92,7 @@ package final class BackendServer: Sendable {
   /// Ends everything: what waits is done and answered, the store is closed.
   package func stop() {
     drain()
+    link?.stop()
     loop.stop()
     web.stop()
   }

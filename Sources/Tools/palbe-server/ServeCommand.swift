@@ -13,7 +13,10 @@ enum ServeCommand {
       .value("--port", "N", "the port of HTTP and WebSocket; 0 takes a free one", default: "8080"),
       .value("--host", "ADDRESS", "the address to listen on; :: is all", default: "::"),
       .value("--data", "DIR", "the folder with everything that is kept"),
-      .flag("--dev", "to try it out: listens on 127.0.0.1, and keeps its data in ./palbe-data"),
+      .flag(
+        "--dev",
+        "to try it out: listens on 127.0.0.1, keeps its data in ./palbe-data, a first sign-in makes the account"
+      ),
     ],
     examples: ["palbe-server serve --dev", "palbe-server serve --data /var/lib/palbe --port 8080"])
 
@@ -25,6 +28,7 @@ enum ServeCommand {
     var configuration = BackendServer.Configuration(data: data)
     configuration.host = isDev ? "127.0.0.1" : arguments.string("--host") ?? "::"
     configuration.port = UInt16(try arguments.integer("--port", in: 0...65_535) ?? 8_080)
+    configuration.accounts.isDevelopment = isDev
     // Before the first thread, which inherits the mask.
     let signals: SignalWatch
     do throws(SystemError) { signals = try SignalWatch([.interrupt, .terminate]) } catch {
@@ -35,7 +39,7 @@ enum ServeCommand {
     umask(0o077)
     _ = try? Host.raiseOpenFileLimit()
     let server: BackendServer
-    do { server = try BackendServer(configuration, verifier: NoSessions()) } catch { fail("\(error)") }
+    do { server = try BackendServer(configuration) } catch { fail("\(error)") }
     put(
       "palbe-server \(Release.version) listening: http://\(url(configuration.host)):\(server.port)",
       to: STDOUT_FILENO)

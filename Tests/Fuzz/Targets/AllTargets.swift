@@ -2,6 +2,7 @@ extension FuzzTarget {
   /// Every target, by name.
   public static let all: [FuzzTarget] = [
     .accessToken,
+    .accountValues,
     .backendRequest,
     .bandwidthEstimator,
     .callDatagram,
@@ -18,6 +19,7 @@ extension FuzzTarget {
     .httpRange,
     .iceCandidate,
     .joinRequest,
+    .keySet,
     .liveKitFrame,
     .mlsGroupInfo,
     .mlsJoin,
@@ -59,6 +61,7 @@ extension FuzzTarget {
     .wav,
     .webSocketFrames,
     .webSocketURL,
+    .webToken,
     .y4m,
     .yaml,
   ]

@@ -70,17 +70,17 @@ public final class AccountRig<Store: AccountStore> {
   public func signUp(
     _ email: String, _ password: String = "correct horse"
   ) throws(AccountFailure) -> SignedIn {
-    let bytes = Array(password.utf8)
-    let attempt = try accounts.beginSignUp(email: email, password: bytes.span, from: address, at: now)
-    return try finish(attempt, bytes)
+    let password = Secret(password)
+    let attempt = try accounts.beginSignUp(email: email, password: password, from: address, at: now)
+    return try finish(attempt, password)
   }
 
   public func signIn(
     _ email: String, _ password: String = "correct horse", agent: String = ""
   ) throws(AccountFailure) -> SignedIn {
-    let bytes = Array(password.utf8)
-    let attempt = try accounts.beginSignIn(email: email, password: bytes.span, from: address, at: now)
-    return try finish(attempt, bytes, agent)
+    let password = Secret(password)
+    let attempt = try accounts.beginSignIn(email: email, password: password, from: address, at: now)
+    return try finish(attempt, password, agent)
   }
 
   public func signIn(_ identity: ExternalIdentity) throws(AccountFailure) -> SignedIn {
@@ -88,26 +88,26 @@ public final class AccountRig<Store: AccountStore> {
   }
 
   private func finish(
-    _ attempt: PasswordAttempt, _ password: [UInt8], _ agent: String = ""
+    _ attempt: PasswordAttempt, _ password: Secret, _ agent: String = ""
   ) throws(AccountFailure) -> SignedIn {
-    let accepted = try accounts.accept(attempt, derived: derive(attempt.work, password), at: now)
+    let accepted = try accounts.accept(attempt, derived: derive(attempt.work, password).key, at: now)
     let answer = try accounts.open(accepted, userAgent: agent, at: now)
-    if let work = accepted.rehash { try accounts.setRehashed(accepted, derived: derive(work, password)) }
+    if let work = accepted.rehash { try accounts.setRehashed(accepted, derived: derive(work, password).key) }
     return answer
   }
 
   public func changePassword(
     of session: VerifiedSession, from current: String, to new: String
   ) throws(AccountFailure) {
-    let (current, new) = (Array(current.utf8), Array(new.utf8))
+    let (current, new) = (Secret(current), Secret(new))
     let change = try accounts.beginPasswordChange(
-      of: session, current: current.span, new: new.span, from: address, at: now)
+      of: session, current: current, new: new, from: address, at: now)
     try accounts.finish(
-      change, current: derive(change.currentWork, current), new: derive(change.newWork, new), at: now)
+      change, current: derive(change.currentWork, current).key, new: derive(change.newWork, new).key, at: now)
   }
 
-  private func derive(_ work: PasswordWork, _ password: [UInt8]) -> SymmetricKey {
-    do throws(CryptoError) { return try work.derive(from: password.span) } catch { fatalError("\(error)") }
+  private func derive(_ work: PasswordWork, _ password: Secret) -> Secret {
+    do throws(CryptoError) { return try password.derived(by: work) } catch { fatalError("\(error)") }
   }
 
   public func refresh(_ token: String) throws(AccountFailure) -> SignedIn {
@@ -132,6 +132,11 @@ public final class AccountRig<Store: AccountStore> {
     }
     return ended
   }
+}
+
+extension Secret {
+  /// The bytes of a text.
+  public convenience init(_ text: String) { self.init(SymmetricKey(copying: Array(text.utf8))) }
 }
 
 /// Why a call about accounts is refused; nil when it is not.

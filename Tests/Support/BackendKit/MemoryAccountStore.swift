@@ -8,6 +8,7 @@ public struct MemoryAccountStore: AccountStore {
     var identities: [ExternalIdentity: UserID] = [:]
     var sessions: [SessionID: SessionRow] = [:]
     var refused: [SessionID: WallTime] = [:]
+    var lastDropped: WallTime?
   }
 
   var tables = Tables()
@@ -91,6 +92,10 @@ public struct MemoryAccountStore: AccountStore {
   public mutating func refused() throws(AccountFailure) -> [SessionID: WallTime] { tables.refused }
 
   public mutating func dropRefused(before time: WallTime) throws(AccountFailure) {
+    let over = tables.refused.values.filter { $0 <= time }
+    tables.lastDropped = (over + [tables.lastDropped].compactMap { $0 }).max()
     tables.refused = tables.refused.filter { $0.value > time }
   }
+
+  public mutating func lastDropped() throws(AccountFailure) -> WallTime? { tables.lastDropped }
 }

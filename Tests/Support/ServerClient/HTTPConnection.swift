@@ -11,6 +11,13 @@ public final class HTTPConnection {
     public var headers: [String: String]
     public var body: [UInt8]
 
+    /// An answer.
+    public init(status: Int, headers: [String: String], body: [UInt8]) {
+      self.status = status
+      self.headers = headers
+      self.body = body
+    }
+
     /// The body as a JSON object; empty where it is none.
     public var json: [String: Any] {
       (try? JSONSerialization.jsonObject(with: Data(body))) as? [String: Any] ?? [:]

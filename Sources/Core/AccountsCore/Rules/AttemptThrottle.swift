@@ -67,7 +67,7 @@ struct AttemptThrottle: Sendable {
     let first = Int(key % setCount) * Self.ways
     guard let index = (first..<first + Self.ways).first(where: { places[$0].key == key }) else { return }
     places[index].failures -= 1
-    if places[index].failures < free { places[index].until = .zero }
+    if places[index].failures <= free { places[index].until = .zero }
     if wholly || places[index].failures <= 0 { places[index] = Place() }
   }
 

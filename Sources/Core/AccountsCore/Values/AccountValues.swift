@@ -66,8 +66,9 @@ public struct PasswordWork: Hashable, Sendable {
   public static let byteCount = 32
 
   /// Does it.
-  public func derive(from password: Span<UInt8>) throws(CryptoError) -> SymmetricKey {
-    try Scrypt.derive(password: password, salt: salt.span, cost: cost, outputByteCount: Self.byteCount)
+  func derive(from password: borrowing SymmetricKey) throws(CryptoError) -> SymmetricKey {
+    try Scrypt.derive(
+      password: password.span, salt: salt.span, cost: cost, outputByteCount: Self.byteCount)
   }
 }
 

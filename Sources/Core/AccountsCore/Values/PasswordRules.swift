@@ -1,13 +1,13 @@
 import PalbeWire
 
 /// Why a password is refused.
-public enum WeakPassword: Error, Hashable, Sendable {
+public enum WeakPassword: String, Error, Hashable, Sendable {
   /// Fewer than 8 characters.
-  case tooShort
+  case tooShort = "too_short"
   /// More than 1,024 bytes.
-  case tooLong
+  case tooLong = "too_long"
   /// The e-mail, or the part before the @.
-  case isEmail
+  case isEmail = "is_email"
   /// One or two characters again and again, a run of the alphabet, digits or keys, or one of the words that are tried first.
   case guessable
 

@@ -115,7 +115,7 @@ extension LiveKit.DataTrackFrameEncoding {
 }
 
 extension LiveKit.DataTrackSchemaId {
-  var isAcceptable: Bool {
+  fileprivate var isAcceptable: Bool {
     TextLimits.accepts(name: name) && encoding?.value?.custom.map(TextLimits.accepts(encoding:)) ?? true
   }
 }

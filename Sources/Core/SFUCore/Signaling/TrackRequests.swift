@@ -62,9 +62,7 @@ extension SignalPlane {
       $0.stream = request.stream
       $0.audioFeatures = Array(request.audioFeatures.prefix(16))
       $0.backupCodecPolicy = request.backupCodecPolicy
-      for feature in request.packetTrailerFeatures.prefix(16) {
-        if !$0.packetTrailerFeatures.contains(feature) { $0.packetTrailerFeatures.append(feature) }
-      }
+      $0.packetTrailerFeatures = Array(request.packetTrailerFeatures.prefix(16))
       $0.codecs = request.simulcastCodecs.map { codec in
         .with {
           $0.mimeType = codec.codec
@@ -89,8 +87,7 @@ extension SignalPlane {
       let section = unclaimed.first(where: { track.isNamed($0.msids.first?.track ?? "") }) ?? unclaimed.first,
       let mid = section.mid,
       // What the answer agreed on, before it knew the track.
-      let codec = AcceptedCodec(
-        in: section, kind: track.kind, publishing: nil, where: context.configuration.enables)
+      let codec = AcceptedCodec(in: section, kind: track.kind, publishing: nil)
     else { return }
     participant.bind(track, to: section, mid: mid, codec)
     announce([track], anyGone: false, of: participant, at: now)

@@ -209,9 +209,26 @@ package final class SQLiteAccountStore: AccountStore {
 
   package func dropRefused(before time: WallTime) throws(AccountFailure) {
     try sql { (connection) throws(SQLError) in
+      let last = try connection.statement("SELECT max(until) FROM refused WHERE until <= ?")
+      last.bind(1, time.microseconds)
+      guard let latest = try last.first({ row in row.isNull(0) ? nil : row.integer(0) }) ?? nil else {
+        return
+      }
+      let note = try connection.statement(
+        "UPDATE state SET last_dropped = max(ifnull(last_dropped, ?1), ?1) WHERE id = 1")
+      note.bind(1, latest)
+      try note.run()
       let delete = try connection.statement("DELETE FROM refused WHERE until <= ?")
       delete.bind(1, time.microseconds)
       try delete.run()
+    }
+  }
+
+  package func lastDropped() throws(AccountFailure) -> WallTime? {
+    try sql { (connection) throws(SQLError) in
+      try connection.statement("SELECT last_dropped FROM state WHERE id = 1").first { row in
+        row.isNull(0) ? nil : row.time(0)
+      } ?? nil
     }
   }
 }

@@ -53,6 +53,7 @@ package final class BackendService: WebServerHandler {
     let route: Route
     let path: JSONObject
     var caller: Caller?
+    var session: VerifiedSession?
     /// Of a session, to be looked at again when an answer was long in coming.
     var token: String?
   }
@@ -74,7 +75,9 @@ package final class BackendService: WebServerHandler {
       responder.late = response(APIError(.unavailable(.busy)), requestID)
       let admitted = try admit(request)
       let input = RouteInput(
-        caller: admitted.caller, path: admitted.path, query: try query(request, admitted.route),
+        caller: admitted.caller, session: admitted.session, address: request.remoteAddress,
+        userAgent: request.header("user-agent") ?? "", path: admitted.path,
+        query: try query(request, admitted.route),
         body: try body(request, admitted.route))
       switch admitted.route.service {
       case .elsewhere: throw .notFound
@@ -82,6 +85,13 @@ package final class BackendService: WebServerHandler {
         var response = try make(input)
         response.headers.append(.init("request-id", requestID))
         responder.send(response)
+      case .later(let serve):
+        serve(input) { [self] result in
+          switch result {
+          case .success(let text): responder.send(response(text, requestID))
+          case .failure(let error): responder.send(response(error, requestID))
+          }
+        }
       case .backend(let ask, let write):
         guard let caller = admitted.caller else { throw APIError(.notSignedIn) }
         let key = try idempotencyKey(request, admitted.route)
@@ -92,6 +102,7 @@ package final class BackendService: WebServerHandler {
         loop.ask(call, patience: patience) { [self] result in
           do throws(APIError) {
             if patience != nil, let token = admitted.token { try checkSession(token) }
+            tell(call, result, admitted.session)
             responder.send(try self.response(to: result, input, write, requestID))
           } catch {
             responder.send(response(error, requestID))
@@ -112,6 +123,22 @@ package final class BackendService: WebServerHandler {
     case .success(let response): text = try write(response, input)
     case .failure(let failure): throw APIError(failure)
     }
+    return response(text, requestID)
+  }
+
+  /// The verifier of sessions hears which device has which.
+  private func tell(
+    _ call: BackendCall, _ result: Result<BackendResponse, BackendFailure>, _ session: VerifiedSession?
+  ) {
+    switch (call.request, result) {
+    case (.enrolDevice, .success(.enrolled(let device))):
+      if let session { verifier.enrolled(device, with: session.session) }
+    case (.revokeDevice(let device), .success): verifier.revoked(device)
+    default: break
+    }
+  }
+
+  private func response(_ text: JSONText?, _ requestID: String) -> HTTPResponse {
     let id = HTTPRequest.Field("request-id", requestID)
     guard let text else { return HTTPResponse(status: 204, headers: [id]) }
     return HTTPResponse(
@@ -146,6 +173,7 @@ package final class BackendService: WebServerHandler {
       let token = try bearer(request)
       let session = try session(token)
       admitted.token = token
+      admitted.session = session
       admitted.caller = Caller(user: session.user, device: nil)
       if route.access == .device {
         admitted.caller = Caller(
@@ -162,7 +190,9 @@ package final class BackendService: WebServerHandler {
       }
       path[name] = value
     }
-    return Admitted(route: route, path: JSONObject(path), caller: admitted.caller, token: admitted.token)
+    return Admitted(
+      route: route, path: JSONObject(path), caller: admitted.caller, session: admitted.session,
+      token: admitted.token)
   }
 
   private func session(_ token: String) throws(APIError) -> VerifiedSession {

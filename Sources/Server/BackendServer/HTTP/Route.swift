@@ -1,5 +1,6 @@
 import PalbeAccountsCore
 import PalbeBackendCore
+import PalbeUnits
 import PalbeWebServer
 
 /// One line of the table from which requests are dispatched and the OpenAPI document is made.
@@ -33,9 +34,14 @@ struct Route: Sendable {
       @Sendable (BackendResponse, RouteInput) throws(APIError) -> JSONText?)
     /// The shell itself.
     case shell(@Sendable (RouteInput) throws(APIError) -> HTTPResponse)
+    /// Another part of the server, which answers now or later.
+    case later(@Sendable (RouteInput, @escaping Answer) -> Void)
     /// Somebody who was asked before this table; it stands here to be described.
     case elsewhere
   }
+
+  /// Takes an answer, on any thread; nil is 204.
+  typealias Answer = @Sendable (Result<JSONText?, APIError>) -> Void
 
   let method: String
   /// With `{group}` and so on for what changes.
@@ -109,6 +115,12 @@ struct JSONText: Sendable { let bytes: [UInt8] }
 struct RouteInput: Sendable {
   /// Who asks; nil on an open route.
   var caller: Caller?
+  /// The caller's session; nil on an open route.
+  var session: VerifiedSession?
+  /// Where it comes from, which may be a proxy.
+  var address = SocketAddress(ipv4: 0, 0, 0, 0, port: 0)
+  /// What the client calls itself.
+  var userAgent = ""
   var path: JSONObject
   var query: JSONObject
   var body: JSONObject

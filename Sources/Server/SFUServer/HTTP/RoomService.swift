@@ -226,9 +226,11 @@ extension RoomCommand {
 
 extension RoomSettings {
   init(_ request: LiveKit.CreateRoomRequest) {
-    self.init(
-      name: request.name, emptyTimeout: request.emptyTimeout, departureTimeout: request.departureTimeout,
-      maxParticipants: request.maxParticipants, metadata: request.metadata)
+    self.init(name: request.name)
+    emptyTimeout = request.emptyTimeout == 0 ? nil : request.emptyTimeout
+    departureTimeout = request.departureTimeout == 0 ? nil : request.departureTimeout
+    maxParticipants = request.maxParticipants
+    metadata = request.metadata.isEmpty ? nil : request.metadata
   }
 }
 

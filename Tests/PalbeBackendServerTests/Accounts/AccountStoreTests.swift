@@ -186,34 +186,14 @@ struct AccountStoreTests {
   @Test("Killed before or after any transaction's end, the file is the one before or after it, whole")
   func crashes() throws {
     let store = try SQLiteAccountStore(path: folder.path("db"))
-    var states = [try contents(store.connection)]
-    store.willCommit = { [self] () throws(AccountFailure) in
-      do {
-        guard try contents(store.connection) != states.last else { return }
-        let found = try contents(folder.copyDatabase(to: "crash"))
-        #expect(found == states.last)
-      } catch { Issue.record(error) }
-    }
-    store.didCommit = { [self] () throws(AccountFailure) in
-      do {
-        let now = try contents(store.connection)
-        guard now != states.last else { return }
-        let found = try contents(folder.copyDatabase(to: "crash"))
-        #expect(found == now)
-        states.append(now)
-      } catch { Issue.record(error) }
-    }
+    let watch = try CrashWatch(folder, store.connection)
+    store.willCommit = { () throws(AccountFailure) in watch.willCommit() }
+    store.didCommit = { () throws(AccountFailure) in watch.didCommit() }
     try live(AccountRig(store))
-    #expect(states.count >= 15)
+    #expect(watch.states.count >= 15)
     store.willCommit = {}
     store.didCommit = {}
-    let size = try Data(contentsOf: URL(fileURLWithPath: folder.path("db-wal"))).count
-    var random = RandomSource(seed: 5)
-    for _ in 0..<40 {
-      let cut = Int(random.next() % UInt64(size))
-      let found = try contents(folder.copyDatabase(to: "crash", truncatingLogTo: cut))
-      #expect(found.isEmpty || states.contains(found) || found.count < states[0].count, "cut at \(cut)")
-    }
+    try watch.checkCutLogs()
   }
 
   @Test("Killed between a rotation and its answer: the token gives the same successor, once more within 30 s")

@@ -1,0 +1,125 @@
+import PalbeAccountsCore
+import PalbeBackendCore
+import PalbeCrypto
+import PalbeEventLoop
+import PalbeServerObservation
+import PalbeUnits
+import PalbeWebTokens
+import Synchronization
+
+/// What other threads see of the accounts: what verifies tokens, and which sessions are refused.
+final class AccountView: Sendable {
+  private struct State {
+    var verifier: AccessTokenVerifier
+    var refused: [SessionID: WallTime]
+  }
+  private let state: Mutex<State>
+  private let clock: AccountClock
+  private let issuer: String
+  let keySetJSON: Mutex<[UInt8]>
+
+  init(_ accounts: borrowing Accounts<SQLiteAccountStore>) {
+    issuer = accounts.rules.issuer
+    clock = accounts.clock
+    let keys = accounts.keys.keySet
+    state = Mutex(
+      State(verifier: AccessTokenVerifier(keys: keys, issuer: issuer), refused: accounts.refused))
+    keySetJSON = Mutex(keys.json)
+  }
+
+  func setRefused(_ refused: [SessionID: WallTime]) { state.withLock { $0.refused = refused } }
+
+  func setKeys(_ keys: SigningKeys) {
+    let set = keys.keySet
+    let verifier = AccessTokenVerifier(keys: set, issuer: issuer)
+    state.withLock { $0.verifier = verifier }
+    keySetJSON.withLock { $0 = set.json }
+  }
+
+  /// Who has a token; a signature is verified outside the lock.
+  func session(_ token: String) throws(BackendFailure) -> VerifiedSession {
+    let now = MonotonicClock.now()
+    let verifier = state.withLock { $0.verifier }
+    let session = try verifier.session(of: token, at: clock.time(now), now)
+    guard state.withLock({ $0.refused[session.session] == nil }) else { throw .sessionExpired }
+    return session
+  }
+}
+
+extension ServerTime {
+  /// Both clocks.
+  static var now: ServerTime {
+    ServerTime(
+      wall: WallTime(microseconds: WallClock.unixNanoseconds() / 1_000), instant: MonotonicClock.now())
+  }
+}
+
+/// What the thread that owns the accounts has; nobody else touches it.
+final class AccountThread {
+  typealias Job = @Sendable (AccountThread) -> Void
+
+  var accounts: Accounts<SQLiteAccountStore>
+  private let keysFile: KeyFile
+  private let view: AccountView
+  private let mailbox: Mailbox<Job>
+  private let log: ServerLog
+  private let sessionsEnded: @Sendable ([SessionID]) -> Void
+  private var nextKeyCheck = Instant.zero
+  var isStopping = false
+
+  init(
+    _ accounts: consuming Accounts<SQLiteAccountStore>, keysFile: KeyFile, view: AccountView,
+    mailbox: Mailbox<Job>,
+    log: ServerLog, sessionsEnded: @escaping @Sendable ([SessionID]) -> Void
+  ) {
+    self.accounts = accounts
+    self.keysFile = keysFile
+    self.view = view
+    self.mailbox = mailbox
+    self.log = log
+    self.sessionsEnded = sessionsEnded
+  }
+
+  func run(_ poller: inout Poller) {
+    var jobs: [Job] = []
+    while !isStopping {
+      // A wait that the kernel refuses is a turn without news.
+      _ = try? poller.wait(until: min(accounts.nextDeadline, nextKeyCheck))
+      mailbox.drain(into: &jobs)
+      for job in jobs { job(self) }
+      let now = ServerTime.now
+      if accounts.nextDeadline <= now.instant {
+        accounts.handleTimeout(at: now)
+        settle()
+        view.setRefused(accounts.refused)
+      }
+      if nextKeyCheck <= now.instant { rotateKeys(at: now) }
+    }
+  }
+
+  /// Tells what a call of the core has changed; before its answer goes out.
+  func settle() {
+    while let event = accounts.pollEvent() {
+      switch event {
+      case .sessionsEnded(let sessions):
+        view.setRefused(accounts.refused)
+        sessionsEnded(sessions)
+      case .storeFault(let fault): log.write(.warning, "accounts' store failed", [("fault", "\(fault)")])
+      }
+    }
+  }
+
+  private func rotateKeys(at now: ServerTime) {
+    nextKeyCheck = now.instant + .seconds(60)
+    guard let keys = accounts.rotatedKeys(at: now) else { return }
+    do throws(KeyFile.Failure) {
+      try keysFile.replace(keys.serialized)
+    } catch {
+      log.write(.warning, "signing keys not rotated, again in a minute", [("reason", error.description)])
+      return
+    }
+    accounts.adopt(keys)
+    view.setKeys(keys)
+    log.write(.info, "signing keys rotated", [("count", "\(keys.keySet.keys.count)")])
+  }
+}

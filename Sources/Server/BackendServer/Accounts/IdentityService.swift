@@ -1,0 +1,113 @@
+import PalbeAccountsCore
+import PalbeEventLoop
+import PalbeServerObservation
+import PalbeUnits
+import PalbeWebTokens
+import Synchronization
+
+/// An identity provider, and where its keys are.
+package struct ProviderSettings: Hashable, Sendable {
+  /// Whose tokens count.
+  package var provider: IdentityProvider
+  /// Its keys.
+  package var keys: KeySource
+
+  /// A provider.
+  package init(provider: IdentityProvider, keys: KeySource) {
+    self.provider = provider
+    self.keys = keys
+  }
+}
+
+/// Verifies providers' tokens on a thread of its own, which may wait for their keys.
+///
+/// Keys are fetched at the first token, again after an hour, and when a token names a key that is not among them; never more often than once in 30 s,
+/// whoever asks. When they cannot be fetched the old ones stay.
+final class IdentityService: Sendable {
+  private struct Known {
+    var keys: KeySet?
+    var fetchedAt = Instant.zero
+    var triedAt: Instant?
+  }
+
+  /// After this long they are fetched again.
+  private static let lifetime = TimeDelta.seconds(3_600)
+
+  private let providers: [ProviderSettings]
+  private let interval: TimeDelta
+  private let queue: WorkQueue
+  private let log: ServerLog
+  private let isStopping = Atomic<Bool>(false)
+  /// By issuer; used by the one thread.
+  private let known = Mutex<[String: Known]>([:])
+
+  /// - Parameter interval: the shortest time between two fetches of one provider's keys.
+  init(
+    _ providers: [ProviderSettings], interval: TimeDelta = .seconds(30), log: ServerLog
+  ) throws(SystemError) {
+    self.providers = providers
+    self.interval = interval
+    self.log = log
+    queue = try WorkQueue(name: "identity", threads: 1, capacity: 256)
+  }
+
+  /// Says later, on another thread, whom a token is about; false when too many wait.
+  func identity(
+    of token: String, answer: @escaping @Sendable (Result<ExternalIdentity, AccountFailure>) -> Void
+  ) -> Bool {
+    queue.submit { [self] in
+      do throws(AccountFailure) {
+        answer(.success(try identity(of: token, MonotonicClock.now(), WallClock.unixSeconds)))
+      } catch {
+        answer(.failure(error))
+      }
+    }
+  }
+
+  func stop() {
+    isStopping.store(true, ordering: .relaxed)
+    queue.stop()
+  }
+
+  private func identity(
+    of text: String, _ instant: Instant, _ seconds: Int64
+  ) throws(AccountFailure) -> ExternalIdentity {
+    let token: SignedToken
+    let issuer: String?
+    do throws(TokenError) {
+      token = try SignedToken(text)
+      // Believed only to find the keys by which it is then verified.
+      issuer = try TokenClaims(token.payload).issuer
+    } catch { throw .invalidCredentials }
+    guard let settings = providers.first(where: { $0.provider.issuer == issuer }) else {
+      throw .invalidCredentials
+    }
+    var keys = fetch(settings, at: instant) { $0.keys == nil || instant - $0.fetchedAt >= Self.lifetime }
+    for attempt in 0..<2 {
+      guard let found = keys else { throw .providerUnavailable }
+      do throws(TokenError) {
+        return try settings.provider.identity(of: token, keys: found, now: seconds)
+      } catch {
+        guard error == .unknownKey, attempt == 0 else { throw .invalidCredentials }
+        keys = fetch(settings, at: instant) { _ in true }
+      }
+    }
+    throw .invalidCredentials
+  }
+
+  /// The keys that there are, fetched again if they should be and may be.
+  private func fetch(_ settings: ProviderSettings, at now: Instant, if isWanted: (Known) -> Bool) -> KeySet? {
+    let issuer = settings.provider.issuer
+    var state = known.withLock { $0[issuer] } ?? Known()
+    guard isWanted(state), state.triedAt.map({ now - $0 >= interval }) ?? true else { return state.keys }
+    state.triedAt = now
+    do throws(KeySource.Failure) {
+      state.keys = try settings.keys.load { [self] in isStopping.load(ordering: .relaxed) }
+      state.fetchedAt = now
+    } catch {
+      log.write(.warning, "identity provider's keys not had", [("issuer", issuer), ("reason", error.reason)])
+    }
+    known.withLock { $0[issuer] = state }
+    return state.keys
+  }
+}
