@@ -48,7 +48,7 @@ struct MessageTests {
           $0.participant = .with { ($0.sid, $0.identity, $0.state) = ("PA_1", "ada", .joined) }
           $0.pingInterval = 5
           $0.pingTimeout = 15
-          $0.serverInfo = .with { $0.protocol = LiveKit.serverProtocol }
+          $0.serverInfo = .with { $0.protocol = LiveKit.serverProtocol(for: 17) }
         }))
     #expect(Hex.encode(response.serialized()) == Self.pythonJoinResponse)
   }

@@ -3,6 +3,7 @@ import PalbeNetSim
 import PalbeProtobuf
 import PalbeRTP
 import PalbeSDP
+import PalbeSFUCore
 import PalbeUnits
 import Testing
 
@@ -118,6 +119,54 @@ struct CodecTests {
     #expect(refusals.first?.trackSid == bob.join?.otherParticipants.first?.tracks.first?.sid)
     #expect(bob.requirements.isEmpty)
     #expect(bob.answer?.media[1].direction == .inactive)
+  }
+
+  @Test("room.enabled_codecs: clients are told, and publish in none of the others")
+  func enabledCodecs() throws {
+    let world = try World { $0.enabledCodecs = ["audio/opus", "video/h264"] }
+    let alice = try world.client("alice")
+    alice.moreCodecs = [Self.red]
+    alice.tracks = [world.track("mic", .audio), world.track("cam", .video), world.track("screen", .video)]
+    alice.tracks[0].encryption = .none
+    world.join(alice)
+    #expect(alice.join?.enabledPublishCodecs.map { $0.mime.lowercased() } == ["audio/opus", "video/h264"])
+    // It offers VP8 alone.
+    #expect(alice.answer?.media.suffix(3).map(\.direction) == [.recvonly, .inactive, .inactive])
+    #expect(alice.answer?.media.suffix(3).first?.formats == ["111"])
+    let bob = try world.client("bob")
+    bob.moreCodecs = [Self.h264]
+    bob.tracks = [world.track("cam", .video)]
+    world.join(bob)
+    #expect(bob.answer?.media.last?.direction == .recvonly)
+    #expect(bob.answer?.media.last?.codecs.first?.name == "H264")
+  }
+
+  @Test("1.4: what a publisher wants of Opus is asked of it, stereo is told to those who receive")
+  func opusParameters() throws {
+    let world = try World()
+    func publish(_ identity: String, _ change: (inout LiveKit.AddTrackRequest) -> Void) throws -> String? {
+      let client = try world.client(identity)
+      client.tracks = [world.track("mic", .audio)]
+      var request = client.addTrack(client.tracks[0])
+      change(&request)
+      world.join(client, request: { $0.addTrackRequests = [request] })
+      return client.answer?.media.last?.codecs.first?.parameters
+    }
+    let plain = "minptime=10;useinbandfec=1"
+    #expect(try publish("alice") { _ in } == plain + ";usedtx=1")
+    #expect(try publish("bob") { $0.audioFeatures = [.noDtx] } == plain)
+    #expect(
+      try publish("carol") { $0.audioFeatures = [.stereo] }
+        == plain + ";usedtx=1;stereo=1;maxaveragebitrate=510000")
+    let listener = try world.client("listener")
+    listener.audioSections = 3
+    world.join(listener)
+    let heard = listener.answer?.media.prefix(3).map { $0.codecs.first?.parameters ?? "" }
+    #expect(heard == [plain, plain, plain + ";sprop-stereo=1"])
+    let (_, receiver) = try world.joinOverTwo("dave")
+    world.run(for: .seconds(1))
+    let sections = receiver.answer?.media.filter { $0.kind == .audio } ?? []
+    #expect(sections.map { $0.codecs.first?.parameters ?? "" } == [plain, plain, plain + ";sprop-stereo=1"])
   }
 
   @Test("RFC 2198: redundant sound goes through untouched; who does not know it gets the sound alone")

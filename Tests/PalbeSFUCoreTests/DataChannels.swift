@@ -19,6 +19,8 @@ struct ClientChannels {
       label: label, isOrdered: label == "_reliable",
       reliability: label == "_reliable" ? .reliable : .retransmits(0))
   }
+  /// Known to both sides from the beginning.
+  var negotiated: [DataChannel] = []
   var isOpened = false
   /// The numbers of open channels, by their labels.
   var ids: [String: UInt16] = [:]
@@ -101,7 +103,7 @@ final class DataChannels {
       client.channels.isOpened = true
       var configuration = SCTPConfiguration()
       configuration.backlogSize = 16 << 20
-      hub.handle(.open(peer, role: .active, configuration, negotiated: []), at: now)
+      hub.handle(.open(peer, role: .active, configuration, negotiated: client.channels.negotiated), at: now)
       open(client.channels.opens, of: client, at: now)
     }
     guard client.channels.isOpened else { return }
@@ -178,7 +180,9 @@ extension World {
   }
 
   /// Joins with two connections; the second one receives.
-  func joinOverTwo(_ identity: String) throws -> (sender: ScriptedClient, receiver: ScriptedClient) {
+  func joinOverTwo(
+    _ identity: String, protocol number: Int32 = 17
+  ) throws -> (sender: ScriptedClient, receiver: ScriptedClient) {
     let sender = try client(identity)
     let receiver = try client(identity + " receiving")
     sender.receiver = receiver
@@ -189,6 +193,7 @@ extension World {
       request: { request in
         request.publisherOffer = nil
         request.addTrackRequests = []
+        request.clientInfo?.protocol = number
       })
     details.usesTwoConnections = true
     handle(.join(sender.connection, details))

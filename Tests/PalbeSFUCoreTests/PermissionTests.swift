@@ -48,6 +48,25 @@ struct PermissionTests {
     #expect(bob.answers.allSatisfy { $0.midToTrackId.isEmpty })
   }
 
+  @Test("1.5: who subscribes to a track that is not there is told")
+  func unknownTrack() throws {
+    let world = try World()
+    let bob = try world.client("bob")
+    world.join(bob)
+    for subscribe in [true, false] {
+      world.signal(
+        .subscription(
+          .with {
+            $0.trackSids = ["TR_gone"]
+            $0.subscribe = subscribe
+          }), from: bob)
+    }
+    let told = bob.messages.compactMap { message -> LiveKit.SubscriptionResponse? in
+      if case .subscriptionResponse(let response) = message { response } else { nil }
+    }
+    #expect(told.map(\.err) == [.trackNotfound] && told.map(\.trackSid) == ["TR_gone"])
+  }
+
   @Test("hidden: nobody is told of the participant, and it sees the others")
   func hidden() throws {
     let world = try World()

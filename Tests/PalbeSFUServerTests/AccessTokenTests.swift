@@ -1,3 +1,4 @@
+import PalbeLiveKit
 import PalbeSFUCore
 import Testing
 
@@ -42,6 +43,40 @@ struct AccessTokenTests {
     #expect(!bare.video.roomJoin)
     #expect(bare.video.canPublish && bare.video.canSubscribe && bare.video.canPublishData)
     #expect(!bare.video.canUpdateOwnMetadata)
+  }
+
+  @Test("kind, kindDetails, roomConfig and the grants of agents and recorders; a bad roomConfig is refused")
+  func moreClaims() throws {
+    func read(_ more: String) throws(AccessTokenError) -> AccessGrant {
+      try AccessToken(
+        verifying: token(claims: #"{"iss":"devkey","sub":"a","exp":\#(now + 60),\#(more)}"#), keys: keys,
+        now: now
+      ).grant
+    }
+    let grant = try read(
+      #""kind":"agent","kindDetails":["cloud_agent","unheard_of"],"video":{"room":"hall","recorder":true,"agent":true,"#
+        + #""canManageAgentSession":true,"canSubscribeMetrics":true},"#
+        + #""roomConfig":{"name":"x","emptyTimeout":60,"max_participants":5,"metadata":"m","agents":[{"agentName":"b"}]}"#
+    )
+    #expect(grant.kind == .agent && grant.kindDetails == [.cloudAgent])
+    #expect(grant.isRecorder && grant.isAgent && grant.canManageAgentSession && grant.canSubscribeMetrics)
+    var settings = RoomSettings(name: "hall")
+    settings.emptyTimeout = 60
+    settings.maxParticipants = 5
+    settings.metadata = "m"
+    #expect(grant.roomSettings == settings)
+    let plain = try read(#""kind":"unheard of","roomConfig":null,"roomPreset":"p""#)
+    #expect(plain.kind == .standard && plain.roomSettings == nil && !plain.isAgent)
+    for bad in [#""roomConfig":[]"#, #""roomConfig":{"emptyTimeout":"x"}"#, #""roomConfig":{"name":5}"#] {
+      #expect(throws: AccessTokenError.malformed) { try read(bad) }
+    }
+    // A renewed token says the same, but for the room's making.
+    let minter = try #require(TokenMinter(keys: keys))
+    let renewed = try AccessToken(
+      verifying: try #require(minter.token(for: grant, now: now)), keys: keys, now: now)
+    var expected = grant
+    expected.roomSettings = nil
+    #expect(renewed.grant == expected)
   }
 
   @Test("validity has a leeway of 60 s on both sides")

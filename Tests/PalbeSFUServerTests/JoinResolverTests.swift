@@ -113,6 +113,11 @@ struct JoinResolverTests {
     #expect(attributes.request.participantAttributes == ["a": "b"])
     #expect(throws: JoinRefusal.self) { try details("/rtc", [("attributes", "!")]) }
     #expect(throws: JoinRefusal.self) { try details("/rtc/v1", python) }
+    #expect(full.request.connectionSettings?.autoSubscribeDataTrack == false)
+    let newer = try details(
+      "/rtc", [("auto_subscribe_data_track", "1"), ("capabilities", "CAP_PACKET_TRAILER,CAP_UNHEARD_OF,")])
+    #expect(newer.request.connectionSettings?.autoSubscribeDataTrack == true)
+    #expect(newer.request.clientInfo?.capabilities == [.packetTrailer])
     // One connection where the client says it in the newer way.
     #expect(try !details("/rtc", [("join_request", JoinRequests.item())]).usesTwoConnections)
     #expect(try details("/rtc", [("protocol", "999999999999")]).request.clientInfo?.protocol == 0)

@@ -33,6 +33,23 @@ struct SettingsTests {
     } catch { return error.description }
   }
 
+  @Test("room.enabled_codecs: as LiveKit has it, as a list of MIME types, as an option")
+  func codecs() throws {
+    func read(_ list: String) throws -> [String] {
+      try file("room: {enabled_codecs: \(list)}")[SFUKeys.enabledCodecs]
+    }
+    #expect(try Self.load()[SFUKeys.enabledCodecs] == [])
+    let mappings = "[{mime: audio/opus}, {mime: video/VP8, fmtp_line: x}, {mime: video/rtx}]"
+    #expect(try read(mappings) == ["audio/opus", "video/vp8"])
+    #expect(try read("[audio/opus, audio/opus, video/AV1]") == ["audio/opus", "video/av1"])
+    let options = try Self.load(["--codec", "audio/opus,video/vp9", "--codec", "video/h264"])
+    #expect(options[SFUKeys.enabledCodecs] == ["audio/opus", "video/vp9", "video/h264"])
+    for bad in ["[vp8]", "[{codec: video/vp8}]", "[{fmtp_line: x}]", "[video/h265]", "[[video/vp8]]"] {
+      let text = refusal { () throws(SettingsError) in try file("room: {enabled_codecs: \(bad)}") }
+      #expect(text.contains("room.enabled_codecs"), "\(bad): \(text)")
+    }
+  }
+
   @Test("option before variable before file before default, each with its source")
   func precedence() throws {
     let files = ["f": "port: 1\nroom:\n  empty_timeout: 10\nlogging: {level: warn}\n"]

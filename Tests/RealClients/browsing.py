@@ -80,6 +80,25 @@ async def chromium_encrypted(url: str, bin_path: pathlib.Path):
         assert media.dominant_frequency(await page.sound("anna")) == 0, "Chromium heard something"
 
 
+async def packet_trailers(url: str, bin_path: pathlib.Path):
+    """Frames with packet trailers, encrypted: livekit reads them, Chromium, which does not know them, sees every picture."""
+    encrypted = {"encryption": peers.encryption(PASSPHRASE)}
+    async with (
+        browser.chromium() as page,
+        peers.joined(url, hosts.signed_token("trailers", "anna"), **encrypted) as anna,
+        peers.joined(url, hosts.signed_token("trailers", "ben"), single=False, **encrypted) as ben,
+        peers.Watcher(ben, "anna") as watcher,
+    ):
+        await page.call("join", url, hosts.signed_token("trailers", "chromium"), {"passphrase": PASSPHRASE.decode()})
+        async with peers.Publisher(anna, numbers_frames=True):
+            await page.until("count", "anna", accept=lambda count: count >= 40, seconds=20)
+            check_numbers((await page.call("state", "anna"))["numbers"], 40, "chromium")
+            await frames_within(watcher, 10, "ben's pictures", least=40)
+        check_numbers(watcher.numbers, 40, "ben")
+        told = [(seen.frame_id, seen.user_timestamp) for seen in watcher.metadata]
+        assert len(told) >= 40 and all(time == 999_999 + number for number, time in told), told[:5]
+
+
 async def chromium_layers_and_mutes(url: str, bin_path: pathlib.Path):
     """Chromium's layers at livekit and livekit's at Chromium, mutes and repeated subscriptions, both ways."""
     async with (
@@ -143,5 +162,6 @@ async def chromium_resumes(url: str, bin_path: pathlib.Path):
 
 
 TESTS = [
-    chromium_and_livekit, chromium_and_palbe_call, chromium_encrypted, chromium_layers_and_mutes, chromium_resumes,
+    chromium_and_livekit, chromium_and_palbe_call, chromium_encrypted, packet_trailers, chromium_layers_and_mutes,
+    chromium_resumes,
 ]

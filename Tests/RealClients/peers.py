@@ -43,7 +43,7 @@ class Publisher:
 
     def __init__(
         self, room: rtc.Room, frequency: float = 440, width: int = WIDTH, height: int = HEIGHT, simulcast: bool = False,
-        source=rtc.TrackSource.SOURCE_CAMERA, kinds=("audio", "video"),
+        source=rtc.TrackSource.SOURCE_CAMERA, kinds=("audio", "video"), numbers_frames: bool = False,
     ):
         self.room = room
         self.frequency = frequency
@@ -51,6 +51,8 @@ class Publisher:
         self.simulcast = simulcast
         self.source = source
         self.kinds = kinds
+        # Each frame has its number and a time behind it, in a packet trailer.
+        self.numbers_frames = numbers_frames
         self.audio = rtc.AudioSource(media.SAMPLE_RATE, 1, queue_size_ms=200)
         self.video = rtc.VideoSource(width, height)
         self.sent = 0
@@ -68,6 +70,8 @@ class Publisher:
             track = rtc.LocalVideoTrack.create_video_track("numbers", self.video)
             options = rtc.TrackPublishOptions(
                 source=self.source, simulcast=self.simulcast, video_codec=rtc.VideoCodec.VP8)
+            if self.numbers_frames:
+                options.frame_metadata_features.extend([rtc.FrameMetadataFeature.FMF_USER_TIMESTAMP, rtc.FrameMetadataFeature.FMF_FRAME_ID])
             self.publications["video"] = await local.publish_track(track, options)
             self.tasks.append(asyncio.create_task(self.show()))
 
@@ -82,9 +86,12 @@ class Publisher:
         begun = time.monotonic()
         while True:
             picture = media.numbered_frame(self.sent, self.width, self.height)
+            metadata = None
+            if self.numbers_frames:
+                metadata = rtc.FrameMetadata(user_timestamp=1_000_000 + self.sent, frame_id=self.sent + 1)
             self.video.capture_frame(
                 rtc.VideoFrame(self.width, self.height, rtc.VideoBufferType.I420, picture),
-                timestamp_us=int(time.monotonic() * 1e6))
+                timestamp_us=int(time.monotonic() * 1e6), metadata=metadata)
             self.sent += 1
             await asyncio.sleep(max(0, begun + self.sent / FRAMES_PER_SECOND - time.monotonic()))
 
@@ -115,6 +122,8 @@ class Watcher:
         self.identity = identity
         self.read = read
         self.numbers: list[int] = []
+        # What came with the pictures, see Publisher.
+        self.metadata: list = []
         self.width = 0
         self.samples: list[np.ndarray] = []
         self.tasks = []
@@ -138,6 +147,8 @@ class Watcher:
             frame = event.frame
             luma = np.frombuffer(frame.data, np.uint8)[: frame.width * frame.height]
             self.width = frame.width
+            if event.metadata is not None:
+                self.metadata.append(event.metadata)
             self.numbers.append(self.read(luma.reshape(frame.height, frame.width)))
 
     async def listen(self, track):

@@ -78,4 +78,42 @@ async def full_reconnects(url: str, bin_path: pathlib.Path):
             await frames_within(watcher, 10, "pictures in ben's new session")
 
 
-TESTS = [signaling_is_cut, full_reconnects]
+async def simulated_faults(url: str, bin_path: pathlib.Path):
+    """Faults that a client asks for: a speaker, a migration, a lost node, a cut resume, a server that ends."""
+    for single in (True, False):
+        room_name = f"faults{single}"
+        async with (
+            peers.joined(url, hosts.signed_token(room_name, "anna"), single=single) as anna,
+            peers.joined(url, hosts.signed_token(room_name, "ben"), single=single) as ben,
+            peers.Publisher(anna, kinds=("video",)), peers.Watcher(ben, "anna") as watcher,
+        ):
+            await frames_within(watcher, 10, "the first pictures")
+            speakers = collect(ben, "active_speakers_changed")
+            await anna.simulate_scenario(SimulateScenarioKind.SIMULATE_SPEAKER)
+            await until(lambda: any("anna" in [p.identity for p in e[1]] for e in speakers), 5, "the speaker")
+            await until(lambda: speakers[-1][1] == [], 6, "the speaker's end")
+
+            back = collect(anna, "reconnecting", "reconnected", "disconnected")
+            gone = collect(ben, "participant_disconnected")
+            await anna.simulate_scenario(SimulateScenarioKind.SIMULATE_MIGRATION)
+            await until(lambda: [e[0] for e in back][-1:] == ["reconnected"], 15, "the migrated session")
+            await frames_within(watcher, 5, "pictures after a migration")
+            assert not gone, f"ben saw {gone}"
+
+            for fault in ("NODE_FAILURE", "DISCONNECT_SIGNAL_ON_RESUME"):
+                back.clear()
+                sid = ben.remote_participants["anna"].sid
+                await anna.simulate_scenario(SimulateScenarioKind.Value(f"SIMULATE_{fault}"))
+                await until(lambda: [e[0] for e in back][-1:] == ["reconnected"], 20, f"the session after {fault}")
+                await until(
+                    lambda: "anna" in ben.remote_participants and ben.remote_participants["anna"].sid != sid, 15,
+                    f"anna's new session after {fault}")
+                await frames_within(watcher, 10, f"pictures after {fault}")
+
+            back.clear()
+            await anna.simulate_scenario(SimulateScenarioKind.SIMULATE_SERVER_LEAVE)
+            await until(lambda: any(e[0] == "disconnected" for e in back), 10, "anna's leaving")
+            await until(lambda: "anna" not in ben.remote_participants, 5, "anna's absence")
+
+
+TESTS = [signaling_is_cut, full_reconnects, simulated_faults]

@@ -5,9 +5,15 @@
 /// of the tests were written with it. `RoomService/` has the calls, their limits and Twirp's bodies and errors;
 /// `Webhooks/` what a webhook posts.
 public enum LiveKit {
-  /// The version a server announces: from 18 on, clients open their data channels out of band under fixed
-  /// ids.
-  public static let serverProtocol: Int32 = 17
+  /// From this version on, both sides have their data channels under fixed numbers (`NegotiatedDataChannelID`), and nobody
+  /// opens them on the wire.
+  public static let negotiatedChannelsProtocol: Int32 = 18
+
+  /// The version a server announces to a client of another one. One that opens its channels on the wire is told 17.
+  public static func serverProtocol(for client: Int32) -> Int32 {
+    client >= negotiatedChannelsProtocol ? negotiatedChannelsProtocol : negotiatedChannelsProtocol - 1
+  }
+
   /// The release of LiveKit's server whose abilities clients may count on, for `ServerInfo.version`: below 1.8.0 they
   /// make no remote procedure calls.
   public static let serverRelease = "1.8.0"

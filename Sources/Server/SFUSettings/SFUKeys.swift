@@ -88,6 +88,10 @@ public enum SFUKeys {
   public static let remoteUnmute = Setting(
     "room.enable_remote_unmute", "--remote-unmute", .boolean, default: false, reloads: true,
     "an operator may unmute a track for its publisher")
+  public static let enabledCodecs = Setting(
+    "room.enabled_codecs", "--codec", .codecs, default: [],
+    words: "opus, red, VP8, H264, VP9 and AV1", reloads: true,
+    "the codecs that tracks may be published in, as MIME types such as video/vp8")
   public static let requireE2EE = Setting(
     "require_e2ee", "--require-e2ee", .boolean, default: false, reloads: true,
     "tracks that are not encrypted end to end are refused, in every room")
@@ -154,7 +158,8 @@ public enum SFUKeys {
     advertiseInternalIP, nodeIP,
     turnServers, stunServers, pliThrottle,
     congestionControl, workers,
-    audioLevels, autoCreate, emptyTimeout, departureTimeout, maxParticipants, remoteUnmute, requireE2EE,
+    audioLevels, autoCreate, emptyTimeout, departureTimeout, maxParticipants, remoteUnmute,
+    enabledCodecs, requireE2EE,
     maxRooms,
     maxTracks, datagramRate, checkRate, signalRate, logLevel, logJSON, prometheusPort, prometheusUsername,
     prometheusPassword, auditLog, webhookURLs, webhookKey, drainTimeout,

@@ -133,6 +133,33 @@ extension SettingKind where Value == [TURNServerSetting] {
 }
 
 extension SettingKind where Value == [String] {
+  /// LiveKit's `room.enabled_codecs`: a list of mappings of `mime` and `fmtp_line`, or of MIME types. The second says nothing
+  /// here, and codecs that are not forwarded are passed over.
+  static var codecs: SettingKind {
+    let forwarded = ["audio/opus", "audio/red", "video/vp8", "video/h264", "video/vp9", "video/av1"]
+    var kind = list("MIME", "a list of \(forwarded.joined(separator: ", "))")
+    kind.read = { node throws(SettingProblem) in
+      var codecs: [String] = []
+      for item in node.items {
+        let text: String?
+        if case .mapping = item.content {
+          text = try item.fields(["mime", "fmtp_line"])["mime"]?.text
+        } else {
+          text = item.text
+        }
+        guard let mime = text?.lowercased(), mime.hasPrefix("audio/") || mime.hasPrefix("video/") else {
+          throw SettingProblem("expected a MIME type such as video/vp8", at: item.position)
+        }
+        if forwarded.contains(mime), !codecs.contains(mime) { codecs.append(mime) }
+      }
+      guard node.items.isEmpty || !codecs.isEmpty else {
+        throw SettingProblem("expected one of \(forwarded.joined(separator: ", "))", at: node.position)
+      }
+      return codecs
+    }
+    return kind
+  }
+
   /// LiveKit's `stun_servers`: host and port.
   static var stunServers: SettingKind {
     .list("HOST:PORT", "a list of HOST:PORT") { text in

@@ -81,6 +81,8 @@ extension SFUConfiguration {
     maxParticipantsPerRoom = participants == 0 ? 100_000 : participants
     allowsRemoteUnmute = settings[SFUKeys.remoteUnmute]
     requiresE2EE = settings[SFUKeys.requireE2EE]
+    let codecs = settings[SFUKeys.enabledCodecs]
+    if !codecs.isEmpty { enabledCodecs = Set(codecs) }
     maxRooms = settings[SFUKeys.maxRooms]
     maxTracksPerParticipant = settings[SFUKeys.maxTracks]
     participantRate = settings[SFUKeys.datagramRate]

@@ -1,4 +1,6 @@
 import PalbeDataChannels
+import PalbeLiveKit
+import PalbeProtobuf
 import PalbeSDP
 
 /// The channels that LiveKit's clients have, by their labels; a channel of another name carries nothing here.
@@ -7,12 +9,23 @@ enum DataLabel: String, CaseIterable {
   case lossy = "_lossy"
   case track = "_data_track"
 
-  /// The channel as it is opened where its opening is ours.
+  /// The channel as it is opened where its opening is ours; with its fixed number, for where nobody opens it.
   var channel: DataChannel {
     switch self {
-    case .reliable: DataChannel(label: rawValue)
-    case .lossy, .track: DataChannel(label: rawValue, isOrdered: false, reliability: .retransmits(0))
+    case .reliable: DataChannel(id: number, label: rawValue)
+    case .lossy, .track:
+      DataChannel(id: number, label: rawValue, isOrdered: false, reliability: .retransmits(0))
     }
+  }
+
+  private var number: UInt16 {
+    let id: LiveKit.NegotiatedDataChannelID =
+      switch self {
+      case .reliable: .reliable
+      case .lossy: .lossy
+      case .track: .dataTrack
+      }
+    return UInt16(truncatingIfNeeded: id.rawValue)
   }
 }
 

@@ -11,10 +11,12 @@ extension SignalPlane {
     let link = DataLink(peer: context.makePeer(), messageLimit: parameters.messageLimit)
     transport.data = link
     directory.insert(link, Directory.Endpoint(participant: participant, transport: transport))
-    context.ask(
-      .open(link.peer, role: .passive, DataLink.configuration(parameters), negotiated: []))
     // A client of two connections sends over the channels it opens, and receives over ours.
-    guard participant.offers != nil, transport === participant.downTransport else { return }
+    let opensHere = participant.offers != nil && transport === participant.downTransport
+    let negotiated = participant.negotiatesChannels && !opensHere ? DataLabel.allCases.map(\.channel) : []
+    context.ask(
+      .open(link.peer, role: .passive, DataLink.configuration(parameters), negotiated: negotiated))
+    guard opensHere else { return }
     for label in DataLabel.allCases { context.ask(.openChannel(link.peer, label.channel)) }
   }
 

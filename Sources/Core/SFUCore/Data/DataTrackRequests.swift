@@ -115,7 +115,7 @@ extension LiveKit.DataTrackFrameEncoding {
 }
 
 extension LiveKit.DataTrackSchemaId {
-  fileprivate var isAcceptable: Bool {
+  var isAcceptable: Bool {
     TextLimits.accepts(name: name) && encoding?.value?.custom.map(TextLimits.accepts(encoding:)) ?? true
   }
 }

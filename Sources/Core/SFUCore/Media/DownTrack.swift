@@ -37,6 +37,8 @@ final class DownTrack {
   let repairSSRC: SSRC
   /// The subscriber received the track before: it must be able to tell the subscriptions apart.
   let isRepeated: Bool
+  /// What its publisher appends to frames is not for this subscriber.
+  let stripsTrailer: Bool
   private(set) var placement: Placement?
   private(set) var statistics: SenderStatistics
   /// The subscriber has switched it off for now.
@@ -80,6 +82,7 @@ final class DownTrack {
     ssrc = subscriber.freshSSRC(using: &random)
     repairSSRC = subscriber.freshSSRC(using: &random)
     isRepeated = subscriber.downlink.noteSubscription(to: track)
+    stripsTrailer = track.hasTrailer(unknownTo: subscriber)
     statistics = SenderStatistics(ssrc: ssrc, clockRate: track.kind.clockRate)
     let first = random.next()
     rewriter = StreamRewriter(
@@ -325,6 +328,14 @@ final class DownTrack {
       } else {
         // A client that does not know redundancy gets the sound alone.
         parsed.headerByteCount += packet.primaryOffset
+      }
+    }
+    if stripsTrailer, header.marker, !isEmptied {
+      // In front of it lies more than the descriptor alone.
+      let start = parsed.headerByteCount + (packet.descriptor?.byteCount ?? 0)
+      let end = packet.count - parsed.paddingByteCount
+      if start < end {
+        parsed.paddingByteCount += PacketTrailer.byteCount(in: packet.span.extracting(start..<end))
       }
     }
     header.ssrc = ssrc

@@ -202,6 +202,8 @@ final class LinkControl {
   }
 
   func setDesired(_ rate: DataRate, at now: Instant) {
+    // Nobody would say how a probe fared.
+    guard expectedSince != nil else { return }
     estimator.setDesired(rate, at: now)
     takeUp(at: now)
   }

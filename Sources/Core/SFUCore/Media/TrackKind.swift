@@ -36,6 +36,8 @@ enum MediaCodec: String, CaseIterable {
   /// Clients that have several sizes of a picture send them in one stream.
   var hasSizesInOneStream: Bool { self == .vp9 || self == .av1 }
   var mimeType: String { (kind == .audio ? "audio/" : "video/") + rawValue }
+  /// RFC 2198 around Opus.
+  static let redundantMimeType = "audio/red"
 
   /// From a codec's name, with or without its kind, in any case.
   init?(name: String) {

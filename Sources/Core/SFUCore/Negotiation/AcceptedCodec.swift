@@ -11,13 +11,20 @@ struct AcceptedCodec {
   let repairPayloadType: PayloadType?
   /// RFC 2198 around it, where the client offers that and it is wanted.
   var redundantPayloadType: PayloadType?
+  /// What our description says of the format beside what the client said, such as "usedtx=1".
+  var moreParameters: [String] = []
 
   /// What a publisher sends in the section: the codec it asked for, else VP8, else the first that we forward. Nil when
   /// there is none.
-  init?(in section: MediaSection, kind: TrackKind, publishing track: PublishedTrack?) {
+  init?(
+    in section: MediaSection, kind: TrackKind, publishing track: PublishedTrack?,
+    where isEnabled: (_ mimeType: String) -> Bool = { _ in true }
+  ) {
     let codecs = section.codecs
     let wanted = track?.info.codecs.first.flatMap { MediaCodec(name: $0.mimeType) }
-    let offered = codecs.compactMap { MediaCodec(name: $0.name) }.filter { $0.kind == kind }
+    let offered = codecs.compactMap { MediaCodec(name: $0.name) }.filter {
+      $0.kind == kind && isEnabled($0.mimeType)
+    }
     let order = [wanted, kind == .audio ? .opus : .vp8].compactMap { $0 } + offered
     guard let media = order.first(where: offered.contains) else { return nil }
     let formats = codecs.filter { MediaCodec(name: $0.name) == media && Self.hasClock($0, kind) }
@@ -27,7 +34,9 @@ struct AcceptedCodec {
     else { return nil }
     self.init(media, codec, in: codecs)
     // Redundant sound is not for encrypted tracks: nobody could take it apart for a client that does not know it.
-    if let track, kind == .audio, !track.info.disableRed, track.info.encryption == .none {
+    if let track, kind == .audio, !track.info.disableRed, track.info.encryption == .none,
+      isEnabled(MediaCodec.redundantMimeType)
+    {
       redundantPayloadType = Self.redundant(codec, in: codecs)
     }
   }
@@ -72,6 +81,7 @@ struct AcceptedCodec {
       return nil
     }
     var accepted = offered
+    if offered.payloadType == codec.payloadType { accepted.append(moreParameters) }
     accepted.feedback = offered.feedback.filter {
       // Of the two ways to say what the link carries, the better one.
       Self.feedback.contains($0) || $0 == "goog-remb" && !reportsArrivals
@@ -106,4 +116,28 @@ struct AcceptedCodec {
     RTPExtensionIDs.transportSequenceNumberURI, RTPExtensionIDs.midURI, RTPExtensionIDs.ridURI,
     RTPExtensionIDs.repairedRIDURI, RTPExtensionIDs.dependencyDescriptorURI,
   ]
+}
+
+extension RTPCodec {
+  /// Adds parameters that are not there.
+  mutating func append(_ more: [String]) {
+    for item in more where parameter(String(item.prefix { $0 != "=" })) == nil {
+      parameters += parameters.isEmpty ? item : ";" + item
+    }
+  }
+}
+
+extension PublishedTrack {
+  private var isStereo: Bool { info.stereo || info.audioFeatures.contains(.stereo) }
+
+  /// What its publisher is asked to do with Opus (RFC 7587 §6.1), by what it wants itself: browsers send in mono unless
+  /// they are asked for more.
+  var wantedParameters: [String] {
+    guard kind == .audio else { return [] }
+    let isContinuous = info.disableDtx || info.audioFeatures.contains(.noDtx)
+    return (isContinuous ? [] : ["usedtx=1"]) + (isStereo ? ["stereo=1", "maxaveragebitrate=510000"] : [])
+  }
+
+  /// What its subscribers are told of it.
+  var toldParameters: [String] { kind == .audio && isStereo ? ["sprop-stereo=1"] : [] }
 }

@@ -63,14 +63,19 @@ struct AnswerBuilder {
     var downTrack: DownTrack?
     if direction.sends, participant.grant.canPublish {
       let track = participant.uplink.match(offered, mid: mid, kind: kind)
-      codec = AcceptedCodec(in: offered, kind: kind, publishing: track)
+      codec = AcceptedCodec(
+        in: offered, kind: kind, publishing: track, where: participant.context.configuration.enables)
       receives = codec != nil
-      if let codec, let track { publish(track, offered, mid: mid, codec) }
+      if let accepted = codec, let track {
+        publish(track, offered, mid: mid, accepted)
+        codec?.moreParameters = track.wantedParameters
+      }
     }
     if direction.receives, participant.offers == nil {
       downTrack = fill(offered, mid, kind: kind, beside: codec)
       codec = codec ?? downTrack.flatMap { AcceptedCodec(in: offered, receiving: $0.track) }
     }
+    codec?.moreParameters += downTrack?.track.toldParameters ?? []
     // Where nothing flows yet, what could is agreed on all the same.
     codec = codec ?? AcceptedCodec(in: offered, kind: kind, publishing: nil)
     var section = offered.answer(
@@ -141,13 +146,17 @@ extension Participant {
   func refuseUnknownCodecs(_ downTracks: [DownTrack]) {
     for downTrack in downTracks {
       downTrack.isUnsupported = true
-      send(
-        .subscriptionResponse(
-          .with {
-            $0.trackSid = downTrack.track.sid
-            $0.err = .codecUnsupported
-          }))
+      refuseSubscription(to: downTrack.track.sid, .codecUnsupported)
     }
+  }
+
+  func refuseSubscription(to sid: String, _ error: LiveKit.SubscriptionError) {
+    send(
+      .subscriptionResponse(
+        .with {
+          $0.trackSid = sid
+          $0.err = error
+        }))
   }
 }
 

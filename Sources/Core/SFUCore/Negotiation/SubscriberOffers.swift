@@ -133,9 +133,10 @@ extension TrackKind {
     let number: UInt8
     switch media {
     case .opus:
-      let opus = RTPCodec(
+      var opus = RTPCodec(
         111, "opus", clockRate: 48_000, channels: 2, parameters: "minptime=10;useinbandfec=1",
         feedback: ["transport-cc"])
+      opus.append(track?.toldParameters ?? [])
       guard track?.section?.redundantPayloadType != nil else { return [opus] }
       return [RTPCodec(63, "red", clockRate: 48_000, channels: 2, parameters: "111/111"), opus]
     case .vp8: number = 96
@@ -183,7 +184,7 @@ extension Participant {
 
   private func sendOffer(at now: Instant) {
     let local = downTransport.parameters(context.identity, setup: .actpass)
-    let candidates = context.configuration.candidates.map { ICECandidate(.host, $0).attribute }
+    let candidates = self.candidates.map { ICECandidate(.host, $0).attribute }
     guard
       let offer = offers?.make(for: downlink, transport: local, candidates: candidates, at: now),
       let id = offers?.id

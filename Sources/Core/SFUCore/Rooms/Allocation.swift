@@ -37,7 +37,7 @@ extension Participant {
   func allocate(at now: Instant) {
     link.nextAllocationAt = now + Self.allocationInterval
     guard downlink.hasVideo else { return }
-    guard let budget = link.budget(at: now) else { return lift(at: now) }
+    guard let budget = budget(at: now) else { return lift(at: now) }
     var sound: Int64 = 0
     for downTrack in downlink.downTracks {
       let track = downTrack.track
@@ -67,6 +67,12 @@ extension Participant {
       if let state = fit(downTrack, fitting, at: now) { states.append(state) }
     }
     tell(states)
+  }
+
+  /// What may be sent; nil where nobody says.
+  private func budget(at now: Instant) -> DataRate? {
+    guard let simulatedBandwidth else { return link.budget(at: now) }
+    return min(link.budget(at: now) ?? simulatedBandwidth, simulatedBandwidth)
   }
 
   /// Nothing limits the link.

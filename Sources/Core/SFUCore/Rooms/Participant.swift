@@ -63,8 +63,14 @@ final class Participant {
   /// Reliable packets for it, until its channel is open.
   var waitingData = WaitingData()
   var dataTracks = DataTracks()
+  var dataBlobs = DataBlobs()
   /// What others were told last: the loudest of its tracks.
   var speechLevel: Float = 0
+  /// It asked to be told of as a speaker, which then goes to everyone.
+  var isSpeechSimulated = false
+  /// The most that its videos may take, where it asked for that.
+  var simulatedBandwidth: DataRate?
+  var simulatedCuts = SimulatedCuts()
 
   init(
     _ details: JoinDetails, connection: ConnectionID, room: Room, context: WorkerContext, at now: Instant

@@ -16,12 +16,20 @@ extension Participant {
       $0.version = version
       $0.permission = grantedPermission
       $0.isPublisher = isPublisher
+      $0.kind = grant.kind
+      $0.kindDetails = grant.kindDetails
       $0.attributes = attributes
       $0.dataTracks = dataTracks.published.map(\.info)
       $0.clientProtocol = client.clientProtocol
       $0.capabilities = client.capabilities
     }
   }
+
+  /// It receives what is published to be recorded.
+  var isRecorder: Bool { grant.isRecorder || grant.kind == .egress }
+
+  /// It is there for others, and is no reason to keep their room.
+  var isDependent: Bool { grant.kind == .agent || grant.kind == .egress }
 
   /// Others can receive something of it.
   var isPublisher: Bool { uplink.tracks.contains(where: \.isAnnounced) || !dataTracks.published.isEmpty }
@@ -35,6 +43,9 @@ extension Participant {
       $0.canPublishSources = grant.canPublishSources.compactMap(LiveKit.TrackSource.init(grantName:))
       $0.canUpdateMetadata = grant.canUpdateOwnMetadata
       $0.canSubscribeMetrics = grant.canSubscribeMetrics
+      $0.recorder = grant.isRecorder
+      $0.agent = grant.isAgent
+      $0.canManageAgentSession = grant.canManageAgentSession
     }
   }
 

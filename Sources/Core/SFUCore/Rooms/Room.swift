@@ -15,6 +15,8 @@ final class Room {
   var metadata = ""
   var dataHistory = DataHistory()
   var dataHandles = DataHandles()
+  /// How those who asked for it are reached, by identity: it holds for their next session too.
+  var candidateProtocols: [String: LiveKit.CandidateProtocol] = [:]
   /// Tracks that are not encrypted end to end are refused.
   var requiresE2EE: Bool
   /// Who spoke last, and so whose video comes first.
@@ -44,6 +46,12 @@ final class Room {
 
   var isEmpty: Bool { participants.isEmpty }
 
+  /// Nobody is there but those who are there for others.
+  var isDeserted: Bool { participants.allSatisfy(\.isDependent) }
+
+  /// It has a time after which it is dropped.
+  var isWaiting: Bool { endsAt < .distantFuture }
+
   /// Nobody is there: the room is dropped after its time, which is another before anybody came.
   func wait(afterDeparture: Bool, from now: Instant) {
     endsAt = now + (afterDeparture ? departureTimeout : emptyTimeout)
@@ -57,6 +65,12 @@ final class Room {
     return false
   }
 
+  /// How many there may be before one with that grant comes: those who are there for others take no place.
+  func maxParticipants(for grant: AccessGrant) -> Int {
+    maxParticipants + participants.count(where: \.isDependent)
+      + (grant.kind == .agent || grant.kind == .egress ? 1 : 0)
+  }
+
   var info: LiveKit.Room {
     .with {
       $0.sid = sid
@@ -67,7 +81,8 @@ final class Room {
       $0.departureTimeout = UInt32(clamping: departureTimeout.wholeMilliseconds / 1_000)
       $0.maxParticipants = UInt32(clamping: maxParticipants)
       $0.metadata = metadata
-      $0.numParticipants = UInt32(participants.count { !$0.grant.hidden })
+      $0.numParticipants = UInt32(participants.count { !$0.grant.hidden && !$0.isDependent })
+      $0.activeRecording = participants.contains(where: \.isRecorder)
       $0.numPublishers = UInt32(participants.count(where: \.isPublisher))
     }
   }
@@ -76,7 +91,7 @@ final class Room {
 
   func append(_ participant: Participant) {
     participants.append(participant)
-    endsAt = .distantFuture
+    if !participant.isDependent { endsAt = .distantFuture }
   }
 
   /// Takes the participant out, with everything that was forwarded from and to it.

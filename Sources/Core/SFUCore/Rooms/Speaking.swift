@@ -29,6 +29,7 @@ extension Participant {
     speechLevel = loudest
     room.noteSpeech(of: self)
     room.broadcastSpeech(of: self)
+    isSpeechSimulated = false
   }
 
   /// For a participant that comes to hear this one.
@@ -47,7 +48,10 @@ extension Room {
     guard !participant.grant.hidden else { return }
     let message = LiveKit.SignalResponse(.speakersChanged(.with { $0.speakers = [participant.speakerInfo] }))
     let bytes = message.serialized()
-    for member in participants where member === participant || member.downlink.receives(participant, .audio) {
+    for member in participants
+    where member === participant || participant.isSpeechSimulated
+      || member.downlink.receives(participant, .audio)
+    {
       member.send(bytes)
     }
   }

@@ -19,7 +19,8 @@ enum SubscriptionPermission {
 
   /// By the sid of a track of any kind.
   func allows(_ sid: String, to participant: Participant) -> Bool {
-    guard case .listed(let permissions) = self else { return true }
+    // Who records was sent by somebody who may; it cannot ask each publisher.
+    guard case .listed(let permissions) = self, !participant.isRecorder else { return true }
     return permissions.contains { permission in
       let isNamed =
         permission.participantIdentity.isEmpty

@@ -35,7 +35,7 @@ extension SignalPlane {
     let local = transport.parameters(context.identity, setup: .passive)
     var builder = AnswerBuilder(participant: participant, offer: offer, transport: local)
     let origin = participant.negotiation.takeUp(offer)
-    let answer = builder.build(origin: origin, candidates: context.configuration.candidates)
+    let answer = builder.build(origin: origin, candidates: participant.candidates)
     participant.send(
       .answer(
         .with {

@@ -18,7 +18,7 @@ extension SignalPlane {
     if let previous = room.participant(identity: details.grant.identity) {
       remove(previous, .replaced, at: now, keepingRoom: true)
     }
-    guard room.participants.count < room.maxParticipants else {
+    guard room.participants.count < room.maxParticipants(for: details.grant) else {
       return refuse(connection, reason: .joinFailure, action: .disconnect)
     }
     let participant: Participant
@@ -31,6 +31,7 @@ extension SignalPlane {
     }
     room.append(participant)
     directory.insert(participant)
+    if room.isDeserted, !room.isWaiting { directory.wait(room, afterDeparture: false, from: now) }
     context.totals.joins += 1
     participant.send(.join(response(to: participant, in: room)))
     participant.wake(at: now + context.configuration.pingTimeout)
@@ -56,6 +57,7 @@ extension SignalPlane {
     guard context.configuration.createsRooms, let room = makeRoom(named: grant.room, at: now) else {
       return nil
     }
+    if let settings = grant.roomSettings { apply(settings, to: room) }
     if grant.requiresE2EE { room.requiresE2EE = true }
     return room
   }
@@ -87,13 +89,18 @@ extension SignalPlane {
       $0.pingInterval = Int32(max(1, configuration.pingInterval.wholeMilliseconds / 1_000))
       $0.pingTimeout = Int32(max(1, configuration.pingTimeout.wholeMilliseconds / 1_000))
       $0.iceServers = context.iceServers(for: participant)
-      $0.serverInfo = serverInfo
+      $0.clientConfiguration = participant.clientConfiguration
+      $0.serverInfo = serverInfo(for: participant)
       $0.subscriberPrimary = participant.offers != nil && participant.grant.canSubscribe
       $0.fastPublish = true
       // Frames of AV1 cannot be encrypted by many clients.
-      let codecs = MediaCodec.allCases.filter { $0 != .av1 || !participant.mustEncrypt }
+      let codecs = MediaCodec.allCases.filter { codec in
+        configuration.enables(codec.mimeType) && (codec != .av1 || !participant.mustEncrypt)
+      }
       $0.enabledPublishCodecs = codecs.map { codec in .with { $0.mime = codec.mimeType } }
-      if !participant.mustEncrypt { $0.enabledPublishCodecs.append(.with { $0.mime = "audio/red" }) }
+      if !participant.mustEncrypt, configuration.enables(MediaCodec.redundantMimeType) {
+        $0.enabledPublishCodecs.append(.with { $0.mime = MediaCodec.redundantMimeType })
+      }
     }
   }
 }

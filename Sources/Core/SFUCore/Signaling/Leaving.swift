@@ -6,11 +6,12 @@ import PalbeUnits
 enum Departure {
   case clientLeft, connectionClosed, replaced, pingTimeout, connectTimeout, consentExpired, transportFailed,
     transportClosed, serverShutdown, unknownTrack, removed, roomDeleted, noAnswer,
-    flooding, tooSlow, dataFailed
+    flooding, tooSlow, dataFailed, simulatedFailure, simulatedLeave, simulatedReconnect,
+    roomClosed
 
   var reason: LiveKit.DisconnectReason {
     switch self {
-    case .clientLeft, .transportClosed: .clientInitiated
+    case .clientLeft, .transportClosed, .simulatedReconnect: .clientInitiated
     case .connectionClosed: .signalClose
     case .replaced: .duplicateIdentity
     case .pingTimeout, .connectTimeout, .consentExpired: .connectionTimeout
@@ -18,18 +19,19 @@ enum Departure {
     case .unknownTrack: .stateMismatch
     case .removed, .flooding: .participantRemoved
     case .roomDeleted: .roomDeleted
-    case .serverShutdown: .serverShutdown
+    case .roomClosed: .roomClosed
+    case .serverShutdown, .simulatedFailure, .simulatedLeave: .serverShutdown
     }
   }
 
   /// What the client is told to do; nil when it need not be told.
   var action: LiveKit.LeaveRequest.Action? {
     switch self {
-    case .clientLeft, .connectionClosed, .transportClosed: nil
-    case .replaced, .removed, .roomDeleted, .flooding: .disconnect
+    case .clientLeft, .connectionClosed, .transportClosed, .simulatedFailure: nil
+    case .replaced, .removed, .roomDeleted, .flooding, .simulatedLeave, .roomClosed: .disconnect
     // Its network may have come back, or another server may take it: everything from the start.
     case .serverShutdown, .pingTimeout, .connectTimeout, .consentExpired, .transportFailed, .unknownTrack,
-      .noAnswer, .tooSlow, .dataFailed:
+      .noAnswer, .tooSlow, .dataFailed, .simulatedReconnect:
       .reconnect
     }
   }
@@ -40,6 +42,7 @@ enum Departure {
     case .connectionClosed: "signaling connection closed"
     case .removed: "participant removed by an operator"
     case .flooding: "participant removed for flooding its signaling"
+    case .roomClosed: "participant told to leave a room without people"
     case .roomDeleted: "participant told to leave a deleted room"
     case .noAnswer: "participant answered no offer in time"
     case .tooSlow: "participant did not read its messages in time"
@@ -52,6 +55,8 @@ enum Departure {
     case .transportFailed: "participant's handshake failed"
     case .transportClosed: "participant closed its transport"
     case .serverShutdown: "participant told to leave"
+    case .simulatedFailure: "participant's session dropped as it asked"
+    case .simulatedLeave, .simulatedReconnect: "participant told to leave as it asked"
     }
   }
 }
@@ -102,9 +107,10 @@ extension SignalPlane {
     directory.detach(participant, until: deadline)
   }
 
-  /// Drops an empty room.
+  /// Drops a room; whoever is still there was there for others.
   func end(_ room: Room, _ reason: LiveKit.RoomEndReason = .idleTimeout, at now: Instant) {
     guard directory.rooms[room.name] === room else { return }
+    for participant in room.participants { remove(participant, .roomClosed, at: now, keepingRoom: true) }
     directory.remove(room)
     context.totals.roomEnded(after: now - room.createdAt)
     context.notify(.roomFinished, room, endReason: reason)
@@ -144,7 +150,7 @@ extension SignalPlane {
       room.broadcastDeparture(of: participant, reason: departure.reason)
     }
     context.notify(wasActive ? .participantLeft : .participantConnectionAborted, room, participant)
-    guard room.isEmpty, !keepingRoom else { return }
+    guard room.isDeserted, !keepingRoom, !room.isWaiting else { return }
     directory.wait(room, afterDeparture: true, from: now)
     if room.isOver(at: now) { end(room, at: now) }
   }

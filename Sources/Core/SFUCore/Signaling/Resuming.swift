@@ -32,11 +32,13 @@ extension SignalPlane {
     if let old = participant.connection { context.events.append(.close(old)) }
     directory.attach(participant, to: connection, at: now)
     context.log(.info, "participant resumed", participant.logFields)
+    if participant.simulatedCuts.takeSilent(at: now) { return cutSignaling(of: participant, at: now) }
     participant.send(
       .reconnect(
         .with {
           $0.iceServers = context.iceServers(for: participant)
-          $0.serverInfo = serverInfo
+          $0.clientConfiguration = participant.clientConfiguration
+          $0.serverInfo = serverInfo(for: participant)
           $0.lastMessageSeq = participant.dataSequence
         }))
     let known = room.participants.filter { $0 === participant || !$0.grant.hidden }
@@ -53,6 +55,7 @@ extension SignalPlane {
       participant.offers?.forgetAnswer()
     }
     participant.requestSections()
+    if participant.simulatedCuts.takeAnswered(at: now) { cutSignaling(of: participant, at: now) }
   }
 
   /// What the client believes after a resume.
@@ -80,11 +83,23 @@ extension SignalPlane {
     repeatData(state.datachannelReceiveStates, to: participant, at: now)
   }
 
-  var serverInfo: LiveKit.ServerInfo {
+  func serverInfo(for participant: Participant) -> LiveKit.ServerInfo {
     .with {
       $0.edition = .standard
       $0.version = LiveKit.serverRelease
-      $0.protocol = LiveKit.serverProtocol
+      $0.protocol = LiveKit.serverProtocol(for: participant.client.protocol)
     }
+  }
+}
+
+extension Participant {
+  /// What this client must do in another way than it would.
+  var clientConfiguration: LiveKit.ClientConfiguration? {
+    needsRelay ? .with { $0.forceRelay = .enabled } : nil
+  }
+
+  /// Both sides know its data channels without a word on the wire.
+  var negotiatesChannels: Bool {
+    LiveKit.serverProtocol(for: client.protocol) >= LiveKit.negotiatedChannelsProtocol
   }
 }

@@ -85,18 +85,23 @@ extension SignalPlane {
     let existing = directory.rooms[settings.name]
     guard existing != nil || !context.isDraining else { throw .draining }
     guard let room = existing ?? makeRoom(named: settings.name, at: now) else { throw .tooManyRooms }
+    apply(settings, to: room)
+    if existing == nil { directory.wait(room, afterDeparture: false, from: now) }
+    return room
+  }
+
+  /// What is not there stays, and so does a text that is too long.
+  func apply(_ settings: RoomSettings, to room: Room) {
     if let seconds = settings.emptyTimeout { room.emptyTimeout = .seconds(Int(seconds)) }
     if let seconds = settings.departureTimeout { room.departureTimeout = .seconds(Int(seconds)) }
     if let count = settings.maxParticipants, count > 0 {
       room.maxParticipants = min(Int(count), context.configuration.maxParticipantsPerRoom)
     }
     if let requires = settings.requiresE2EE { room.requiresE2EE = requires || room.requiresE2EE }
-    if let metadata = settings.metadata, metadata != room.metadata {
+    if let metadata = settings.metadata, metadata != room.metadata, TextLimits.accepts(metadata: metadata) {
       room.metadata = metadata
       room.broadcast()
     }
-    if existing == nil { directory.wait(room, afterDeparture: false, from: now) }
-    return room
   }
 
   /// The publisher is asked and obeys; others are told at once.

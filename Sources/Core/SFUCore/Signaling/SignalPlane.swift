@@ -52,10 +52,13 @@ struct SignalPlane {
     case .publishDataTrackRequest(let request): publishDataTrack(request, of: participant)
     case .unpublishDataTrackRequest(let request): unpublishDataTrack(request, of: participant)
     case .updateDataSubscription(let request): updateDataSubscription(request, of: participant)
+    case .storeDataBlobRequest(let request): storeDataBlob(request, of: participant)
+    case .getDataBlobRequest(let request): getDataBlob(request, of: participant)
+    case .simulate(let request): simulate(request, of: participant, at: now)
     // A lite agent needs none of the client's candidates: its checks show where it is.
     case .trickle: break
-    // Not served yet, or only of use to the dual-connection protocol.
-    default: break
+    // Told in `add_track` and in offers.
+    case .updateLayers: break
     }
   }
 }

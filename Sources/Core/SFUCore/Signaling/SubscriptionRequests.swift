@@ -8,7 +8,10 @@ extension SignalPlane {
   ) {
     let sids = request.trackSids + request.participantTracks.flatMap(\.trackSids)
     for sid in sids.prefix(1_000) {
-      guard let track = participant.room.track(sid: sid) else { continue }
+      guard let track = participant.room.track(sid: sid) else {
+        if request.subscribe { participant.refuseSubscription(to: sid, .trackNotfound) }
+        continue
+      }
       if request.subscribe {
         _ = participant.room.subscribe(participant, to: track)
       } else {

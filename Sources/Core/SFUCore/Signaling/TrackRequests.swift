@@ -62,7 +62,9 @@ extension SignalPlane {
       $0.stream = request.stream
       $0.audioFeatures = Array(request.audioFeatures.prefix(16))
       $0.backupCodecPolicy = request.backupCodecPolicy
-      $0.packetTrailerFeatures = Array(request.packetTrailerFeatures.prefix(16))
+      for feature in request.packetTrailerFeatures.prefix(16) {
+        if !$0.packetTrailerFeatures.contains(feature) { $0.packetTrailerFeatures.append(feature) }
+      }
       $0.codecs = request.simulcastCodecs.map { codec in
         .with {
           $0.mimeType = codec.codec
@@ -87,7 +89,8 @@ extension SignalPlane {
       let section = unclaimed.first(where: { track.isNamed($0.msids.first?.track ?? "") }) ?? unclaimed.first,
       let mid = section.mid,
       // What the answer agreed on, before it knew the track.
-      let codec = AcceptedCodec(in: section, kind: track.kind, publishing: nil)
+      let codec = AcceptedCodec(
+        in: section, kind: track.kind, publishing: nil, where: context.configuration.enables)
     else { return }
     participant.bind(track, to: section, mid: mid, codec)
     announce([track], anyGone: false, of: participant, at: now)

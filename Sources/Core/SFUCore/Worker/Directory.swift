@@ -47,7 +47,7 @@ final class Directory {
   /// Calls `body` for every room whose time is over, and lets the others say when theirs is.
   func forEachOver(at now: Instant, _ body: (Room) -> Void) {
     guard !waitingRooms.isEmpty else { return }
-    waitingRooms.removeAll { !$0.isEmpty }
+    waitingRooms.removeAll { !$0.isDeserted }
     for room in waitingRooms where room.isOver(at: now) { body(room) }
   }
 

@@ -26,6 +26,16 @@ public struct AccessGrant: Sendable, Equatable {
   public var canPublishSources: [String] = []
   /// A hidden participant is announced to nobody.
   public var hidden = false
+  /// What it is, beside a person: an agent, a recorder, somebody on the telephone.
+  public var kind = LiveKit.ParticipantInfo.Kind.standard
+  public var kindDetails: [LiveKit.ParticipantInfo.KindDetail] = []
+  /// It records, so it receives what is published whatever the publishers say.
+  public var isRecorder = false
+  /// Only told to others.
+  public var isAgent = false
+  public var canManageAgentSession = false
+  /// How the room is made, if this participant makes it; its name does not count.
+  public var roomSettings: RoomSettings?
   /// What this participant publishes must be encrypted end to end, and so must its room's tracks if it makes the room.
   public var requiresE2EE = false
 
@@ -141,6 +151,8 @@ public struct SFUConfiguration: Sendable {
   public var departureTimeout = TimeDelta.seconds(20)
   /// Tracks that are not encrypted end to end are refused, in every room.
   public var requiresE2EE = false
+  /// The codecs that tracks may be published in, as MIME types in lower case; nil: all that are forwarded.
+  public var enabledCodecs: Set<String>?
   /// An operator may unmute a track for its publisher.
   public var allowsRemoteUnmute = false
   /// A participant's token is renewed this often, so that it can resume after its first one expired.
@@ -173,6 +185,9 @@ public struct SFUConfiguration: Sendable {
   private(set) var signalAllowance = WorkAllowance(rate: 100, burst: 1_000)
 
   private static func allowance(_ rate: Int) -> WorkAllowance { WorkAllowance(rate: rate, burst: rate / 8) }
+
+  /// Whether tracks may be published in the codec of this MIME type.
+  func enables(_ mimeType: String) -> Bool { enabledCodecs?.contains(mimeType.lowercased()) ?? true }
 
   public init(candidates: [SocketAddress]) { self.candidates = candidates }
 }

@@ -229,7 +229,7 @@ extension LiveKit {
 
     public var edition: Edition = .standard
     public var version = ""
-    /// Below 18, so that clients open their data channels in band.
+    /// Below 18, clients open their data channels in band; see `LiveKit.serverProtocol(for:)`.
     public var `protocol`: Int32 = 0
     public var region = ""
     public var nodeId = ""

@@ -1,6 +1,9 @@
 import Foundation
+import PalbeLiveKit
+import PalbeProtobuf
 import PalbeSFUCore
 import PalbeWebTokens
+import PalbeWire
 
 /// Why an access token was refused.
 @_spi(Testing) public enum AccessTokenError: Error, Equatable, CustomStringConvertible {
@@ -34,6 +37,10 @@ import PalbeWebTokens
   var metadata: String
   var attributes: [String: String]
   var video: VideoGrant
+  var kind = LiveKit.ParticipantInfo.Kind.standard
+  var kindDetails: [LiveKit.ParticipantInfo.KindDetail] = []
+  /// How its room is made, if its holder makes it.
+  var roomConfiguration: LiveKit.RoomConfiguration?
 
   /// The `video` claim, with LiveKit's defaults for what is absent.
   struct VideoGrant: Equatable {
@@ -46,6 +53,9 @@ import PalbeWebTokens
     var canSubscribeMetrics = false
     var canPublishSources: [String] = []
     var hidden = false
+    var recorder = false
+    var agent = false
+    var canManageAgentSession = false
     /// What RoomService asks for.
     var roomCreate = false
     var roomList = false
@@ -69,6 +79,9 @@ import PalbeWebTokens
       var canSubscribeMetrics: Bool?
       var canPublishSources: [String]?
       var hidden: Bool?
+      var recorder: Bool?
+      var agent: Bool?
+      var canManageAgentSession: Bool?
       var roomCreate: Bool?
       var roomList: Bool?
       var roomAdmin: Bool?
@@ -83,6 +96,8 @@ import PalbeWebTokens
     var name: String?
     var metadata: String?
     var attributes: [String: String]?
+    var kind: String?
+    var kindDetails: [String]?
     var video: Video?
   }
 
@@ -119,9 +134,30 @@ import PalbeWebTokens
       canUpdateOwnMetadata: grant?.canUpdateOwnMetadata ?? false,
       canSubscribeMetrics: grant?.canSubscribeMetrics ?? false,
       canPublishSources: grant?.canPublishSources ?? [], hidden: grant?.hidden ?? false,
-      roomCreate: grant?.roomCreate ?? false, roomList: grant?.roomList ?? false,
+      recorder: grant?.recorder ?? false, agent: grant?.agent ?? false,
+      canManageAgentSession: grant?.canManageAgentSession ?? false, roomCreate: grant?.roomCreate ?? false,
+      roomList: grant?.roomList ?? false,
       roomAdmin: grant?.roomAdmin ?? false, destinationRoom: grant?.destinationRoom ?? "",
       requireE2EE: grant?.requireE2EE ?? false)
+    // What is not known is nothing special.
+    kind = claims.kind.flatMap { LiveKit.ParticipantInfo.Kind(name: $0.uppercased()) } ?? .standard
+    kindDetails = (claims.kindDetails ?? []).prefix(16).compactMap {
+      LiveKit.ParticipantInfo.KindDetail(name: $0.uppercased())
+    }
+    roomConfiguration = try Self.roomConfiguration(in: token.payload)
+  }
+
+  /// The claim `roomConfig` is a message in JSON.
+  private static func roomConfiguration(
+    in payload: [UInt8]
+  ) throws(AccessTokenError) -> LiveKit.RoomConfiguration? {
+    let claims = try? JSONSerialization.jsonObject(with: Data(payload)) as? [String: Any]
+    guard let claim = claims?["roomConfig"], !(claim is NSNull) else { return nil }
+    guard let object = claim as? [String: Any], let data = try? JSONSerialization.data(withJSONObject: object)
+    else { throw .malformed }
+    do throws(JSONError) {
+      return try LiveKit.RoomConfiguration(json: String(decoding: data, as: UTF8.self))
+    } catch { throw .malformed }
   }
 
   private static func parse(_ text: String) throws(AccessTokenError) -> SignedToken {
@@ -142,6 +178,32 @@ import PalbeWebTokens
     grant.canPublishSources = video.canPublishSources
     grant.hidden = video.hidden
     grant.requiresE2EE = video.requireE2EE
+    grant.kind = kind
+    grant.kindDetails = kindDetails
+    grant.isRecorder = video.recorder
+    grant.isAgent = video.agent
+    grant.canManageAgentSession = video.canManageAgentSession
+    grant.roomSettings = roomConfiguration.map { RoomSettings($0, name: video.room) }
     return grant
+  }
+}
+
+extension RoomSettings {
+  /// As LiveKit has it, zero and the empty text leave a setting as it is.
+  fileprivate init(_ configuration: LiveKit.RoomConfiguration, name: String) {
+    self.init(
+      name: name, emptyTimeout: configuration.emptyTimeout, departureTimeout: configuration.departureTimeout,
+      maxParticipants: configuration.maxParticipants, metadata: configuration.metadata)
+  }
+
+  /// The same for what LiveKit's messages have in common.
+  init(
+    name: String, emptyTimeout: UInt32, departureTimeout: UInt32, maxParticipants: UInt32, metadata: String
+  ) {
+    self.init(name: name)
+    self.emptyTimeout = emptyTimeout == 0 ? nil : emptyTimeout
+    self.departureTimeout = departureTimeout == 0 ? nil : departureTimeout
+    self.maxParticipants = maxParticipants
+    self.metadata = metadata.isEmpty ? nil : metadata
   }
 }

@@ -1,4 +1,6 @@
 import Foundation
+import PalbeLiveKit
+import PalbeProtobuf
 import PalbeSFUCore
 import PalbeWebTokens
 
@@ -28,6 +30,9 @@ struct TokenMinter: Sendable {
       var canSubscribeMetrics: Bool
       var canPublishSources: [String]
       var hidden: Bool
+      var recorder: Bool
+      var agent: Bool
+      var canManageAgentSession: Bool
       var requireE2EE: Bool
     }
     var iss: String
@@ -37,6 +42,8 @@ struct TokenMinter: Sendable {
     var name: String
     var metadata: String
     var attributes: [String: String]
+    var kind: String?
+    var kindDetails: [String]
     var video: Video
   }
 
@@ -45,12 +52,15 @@ struct TokenMinter: Sendable {
   func token(for grant: AccessGrant, now: Int64) -> String? {
     let claims = Claims(
       iss: keyName, sub: grant.identity, nbf: now, exp: now + Self.lifetime, name: grant.name,
-      metadata: grant.metadata, attributes: grant.attributes,
+      metadata: grant.metadata, attributes: grant.attributes, kind: grant.kind.name?.lowercased(),
+      kindDetails: grant.kindDetails.compactMap { $0.name?.lowercased() },
       video: Claims.Video(
         room: grant.room, canPublish: grant.canPublish, canSubscribe: grant.canSubscribe,
         canPublishData: grant.canPublishData, canUpdateOwnMetadata: grant.canUpdateOwnMetadata,
         canSubscribeMetrics: grant.canSubscribeMetrics,
-        canPublishSources: grant.canPublishSources, hidden: grant.hidden, requireE2EE: grant.requiresE2EE))
+        canPublishSources: grant.canPublishSources, hidden: grant.hidden,
+        recorder: grant.isRecorder, agent: grant.isAgent, canManageAgentSession: grant.canManageAgentSession,
+        requireE2EE: grant.requiresE2EE))
     guard let body = try? JSONEncoder().encode(claims) else { return nil }
     return SignedToken.text([UInt8](body), secret: secret)
   }

@@ -226,11 +226,9 @@ extension RoomCommand {
 
 extension RoomSettings {
   init(_ request: LiveKit.CreateRoomRequest) {
-    self.init(name: request.name)
-    emptyTimeout = request.emptyTimeout == 0 ? nil : request.emptyTimeout
-    departureTimeout = request.departureTimeout == 0 ? nil : request.departureTimeout
-    maxParticipants = request.maxParticipants
-    metadata = request.metadata.isEmpty ? nil : request.metadata
+    self.init(
+      name: request.name, emptyTimeout: request.emptyTimeout, departureTimeout: request.departureTimeout,
+      maxParticipants: request.maxParticipants, metadata: request.metadata)
   }
 }
 
