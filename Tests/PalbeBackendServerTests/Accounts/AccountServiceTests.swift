@@ -177,6 +177,35 @@ struct AccountServiceTests {
       try desk.service.session(token: next.text("access_token"))
     }
     #expect(try client.ask("GET", "/v1/queue").code == "session_expired")
+    let statistics = desk.service.statistics
+    #expect(statistics.theftCount == 1 && statistics.refusedCount == 1)
+    #expect(statistics.requestCount == 0 && statistics.passwordCount == 0)
+  }
+
+  @Test("API: a socket ends with its session; a renewed one stays")
+  func sockets() async throws {
+    let first = try desk.signUp("anna@example.org")
+    let client = try enrol(first)
+    var options = WebSocketClient.Options()
+    options.headers = client.authentication.map { HTTPRequest.Field($0.0, $0.1) }
+    let socket = try await WebSocketClient.connect(
+      to: "ws://127.0.0.1:\(desk.server.port)/v1/realtime", options: options)
+    var messages = socket.messages.makeAsyncIterator()
+    let token = try desk.refresh(first.text("refresh_token")).text("access_token")
+    socket.send(text: #"{"type":"renew","id":1,"access_token":"\#(token)"}"#)
+    guard case .text(let reply)? = await messages.next() else {
+      Issue.record("no reply")
+      return
+    }
+    #expect(reply.contains(#""type":"reply""#))
+    #expect(try desk.post("sign-out", token: token).status == 204)
+    while await messages.next() != nil {}
+    #expect(socket.closure?.code == 4_401 && socket.closure?.reason == "session_ended")
+    // And no other begins.
+    await #expect(throws: (any Error).self) {
+      try await WebSocketClient.connect(
+        to: "ws://127.0.0.1:\(desk.server.port)/v1/realtime", options: options)
+    }
   }
 
   @Test("When passwords queue up, further sign-ins are answered with 503 and do not count as failed")

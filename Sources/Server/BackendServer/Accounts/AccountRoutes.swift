@@ -348,8 +348,7 @@ extension AccountService {
   ) {
     perform { thread in
       do throws(AccountFailure) { try body(thread) } catch {
-        // A refused refresh may have ended the session.
-        thread.settle()
+        thread.settle(after: error)
         reply.send(error)
       }
     }

@@ -154,6 +154,25 @@ package final class AccountService: SessionVerifier {
   /// The key set with which others verify access tokens.
   package var keySet: [UInt8] { view.keySetJSON.withLock { $0 } }
 
+  /// What is going on, for metrics.
+  package struct Statistics: Sendable {
+    /// Passwords that wait to be hashed or are being hashed.
+    package var passwordCount: Int
+    /// Requests that are being answered.
+    package var requestCount: Int
+    /// Sessions whose tokens are refused though their time is not over.
+    package var refusedCount: Int
+    /// Refresh tokens that were used twice since the start.
+    package var theftCount: Int
+  }
+
+  /// What is going on now.
+  package var statistics: Statistics {
+    Statistics(
+      passwordCount: passwords.jobCount, requestCount: waiting.load(ordering: .relaxed),
+      refusedCount: view.refusedCount, theftCount: view.theftCount.load(ordering: .relaxed))
+  }
+
   /// A device was enrolled with a session, which its user sees in the list of sessions.
   package func enrolled(_ device: DeviceID, with session: SessionID) {
     perform { thread in try? thread.accounts.setDevice(device, of: session) }

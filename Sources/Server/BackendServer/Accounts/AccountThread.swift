@@ -17,6 +17,8 @@ final class AccountView: Sendable {
   private let clock: AccountClock
   private let issuer: String
   let keySetJSON: Mutex<[UInt8]>
+  /// Refresh tokens that were used twice.
+  let theftCount = Atomic<Int>(0)
 
   init(_ accounts: borrowing Accounts<SQLiteAccountStore>) {
     issuer = accounts.rules.issuer
@@ -26,6 +28,8 @@ final class AccountView: Sendable {
       State(verifier: AccessTokenVerifier(keys: keys, issuer: issuer), refused: accounts.refused))
     keySetJSON = Mutex(keys.json)
   }
+
+  var refusedCount: Int { state.withLock { $0.refused.count } }
 
   func setRefused(_ refused: [SessionID: WallTime]) { state.withLock { $0.refused = refused } }
 
@@ -97,16 +101,29 @@ final class AccountThread {
     }
   }
 
-  /// Tells what a call of the core has changed; before its answer goes out.
-  func settle() {
+  /// Tells what a call of the core has changed; before its answer goes out. Returns the sessions that are over.
+  @discardableResult
+  func settle() -> [SessionID] {
+    var ended: [SessionID] = []
     while let event = accounts.pollEvent() {
       switch event {
       case .sessionsEnded(let sessions):
         view.setRefused(accounts.refused)
         sessionsEnded(sessions)
+        ended += sessions
       case .storeFault(let fault): log.write(.warning, "accounts' store failed", [("fault", "\(fault)")])
       }
     }
+    return ended
+  }
+
+  /// What a call of the core threw: it may have ended a session all the same.
+  func settle(after failure: AccountFailure) {
+    let ended = settle()
+    guard failure == .refreshTokenReused else { return }
+    view.theftCount.add(1, ordering: .relaxed)
+    let names = ended.map(\.text).joined(separator: ",")
+    log.write(.warning, "a refresh token was used twice, its session is over", [("session", names)])
   }
 
   private func rotateKeys(at now: ServerTime) {

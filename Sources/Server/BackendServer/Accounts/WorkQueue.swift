@@ -74,6 +74,9 @@ final class WorkQueue: Sendable {
     return isTaken
   }
 
+  /// Jobs that wait or are being carried out.
+  var jobCount: Int { count.load(ordering: .relaxed) }
+
   /// Carries out what waits, and ends the threads. Only the first call waits.
   func stop() {
     for lane in lanes {
