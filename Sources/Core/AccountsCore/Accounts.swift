@@ -121,6 +121,15 @@ public struct Accounts<Store: AccountStore> {
   /// What has to be done; to be asked until nil after every call that takes a time.
   public mutating func pollEvent() -> AccountEvent? { events.isEmpty ? nil : events.removeFirst() }
 
+  /// The store was opened again, after an error that left open whether a transaction is there. Who was refused a request asks
+  /// again; a session that is over all the same is refused from now on.
+  public mutating func storeReopened() throws(AccountFailure) {
+    let known = try transact { (accounts) throws(AccountFailure) in try accounts.store.refused() }
+    let news = known.keys.filter { refused[$0] == nil }
+    refused.merge(known) { max($0, $1) }
+    if !news.isEmpty { events.append(.sessionsEnded(news.sorted())) }
+  }
+
   // MARK: Signing keys
 
   /// The keys that should be from now on; nil when they are. The shell makes them durable, then calls `adopt`.

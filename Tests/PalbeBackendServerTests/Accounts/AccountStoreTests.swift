@@ -215,6 +215,31 @@ struct AccountStoreTests {
     #expect(throws: BackendFailure.sessionExpired) { try after.session(again.accessToken) }
   }
 
+  @Test(
+    "An error that leaves open whether a transaction is there: all is refused until the file is opened again")
+  func reopening() throws {
+    let store = try SQLiteAccountStore(path: folder.path("db"))
+    let rig = try AccountRig(store)
+    let first = try rig.signUp("anna@example.org")
+    let second = try rig.signIn("anna@example.org")
+    // The transaction is there, and nobody was told.
+    store.didCommit = { () throws(AccountFailure) in
+      store.connection.refuseEverything()
+      throw .unavailable(.failed)
+    }
+    #expect(
+      accountRefusal { try rig.accounts.endSession(first.session, of: first.user, at: rig.now) }
+        == .unavailable(.failed))
+    store.didCommit = {}
+    #expect(accountRefusal { try rig.refresh(second.refreshToken) } == .unavailable(.failed))
+    #expect(!store.isUsable)
+    try store.reopen()
+    try rig.accounts.storeReopened()
+    #expect(rig.ended() == [first.session])
+    #expect(throws: BackendFailure.sessionExpired) { try rig.session(first.accessToken) }
+    #expect(throws: Never.self) { try rig.refresh(second.refreshToken) }
+  }
+
   @Test("What is refused after a start is what was ended before it")
   func refused() throws {
     let answer: SignedIn

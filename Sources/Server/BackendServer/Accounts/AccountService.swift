@@ -78,9 +78,11 @@ package final class AccountService: SessionVerifier {
     let (keys, refreshKey) = try Self.keys(folder, keysFile, at: now)
     let file = folder + "/accounts.sqlite"
     var accounts: Accounts<SQLiteAccountStore>
+    let store: SQLiteAccountStore
     do {
+      store = try SQLiteAccountStore(path: file)
       accounts = try Accounts(
-        store: SQLiteAccountStore(path: file), keys: keys, refreshKey: refreshKey.key.copy(),
+        store: store, keys: keys, refreshKey: refreshKey.key.copy(),
         random: SystemRandom.source(),
         rules: settings.rules, at: now)
     } catch { throw Failure(description: "cannot open \(file): \(error)") }
@@ -103,7 +105,8 @@ package final class AccountService: SessionVerifier {
         ? nil : try IdentityService(settings.providers, interval: settings.keyFetchInterval, log: log)
       let moved = Moved(
         state: AccountThread(
-          accounts, keysFile: keysFile, view: view, mailbox: mailbox, log: log, sessionsEnded: sessionsEnded))
+          accounts, store: store, keysFile: keysFile, view: view, mailbox: mailbox, log: log,
+          sessionsEnded: sessionsEnded))
       thread = try WorkerThread(name: "accounts", moving: poller) { poller in
         var poller = poller
         moved.state.run(&poller)

@@ -63,20 +63,24 @@ final class AccountThread {
   typealias Job = @Sendable (AccountThread) -> Void
 
   var accounts: Accounts<SQLiteAccountStore>
+  private let store: SQLiteAccountStore
   private let keysFile: KeyFile
   private let view: AccountView
   private let mailbox: Mailbox<Job>
   private let log: ServerLog
   private let sessionsEnded: @Sendable ([SessionID]) -> Void
   private var nextKeyCheck = Instant.zero
+  private var nextReopen = Instant.zero
   var isStopping = false
 
   init(
-    _ accounts: consuming Accounts<SQLiteAccountStore>, keysFile: KeyFile, view: AccountView,
+    _ accounts: consuming Accounts<SQLiteAccountStore>, store: SQLiteAccountStore, keysFile: KeyFile,
+    view: AccountView,
     mailbox: Mailbox<Job>,
     log: ServerLog, sessionsEnded: @escaping @Sendable ([SessionID]) -> Void
   ) {
     self.accounts = accounts
+    self.store = store
     self.keysFile = keysFile
     self.view = view
     self.mailbox = mailbox
@@ -88,11 +92,13 @@ final class AccountThread {
     var jobs: [Job] = []
     while !isStopping {
       // A wait that the kernel refuses is a turn without news.
-      _ = try? poller.wait(until: min(accounts.nextDeadline, nextKeyCheck))
+      let deadline = store.isUsable ? accounts.nextDeadline : nextReopen
+      _ = try? poller.wait(until: min(deadline, nextKeyCheck))
       mailbox.drain(into: &jobs)
+      reopenIfNeeded()
       for job in jobs { job(self) }
       let now = ServerTime.now
-      if accounts.nextDeadline <= now.instant {
+      if store.isUsable, accounts.nextDeadline <= now.instant {
         accounts.handleTimeout(at: now)
         settle()
         view.setRefused(accounts.refused)
@@ -124,6 +130,19 @@ final class AccountThread {
     view.theftCount.add(1, ordering: .relaxed)
     let names = ended.map(\.text).joined(separator: ",")
     log.write(.warning, "a refresh token was used twice, its session is over", [("session", names)])
+  }
+
+  /// At most once a second.
+  private func reopenIfNeeded() {
+    let now = MonotonicClock.now()
+    guard !store.isUsable, nextReopen <= now else { return }
+    nextReopen = now + .seconds(1)
+    do {
+      try store.reopen()
+      try accounts.storeReopened()
+      settle()
+      log.write(.info, "accounts' store opened again")
+    } catch { log.write(.warning, "accounts' store cannot be opened", [("reason", "\(error)")]) }
   }
 
   private func rotateKeys(at now: ServerTime) {

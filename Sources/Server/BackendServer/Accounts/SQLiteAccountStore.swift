@@ -7,15 +7,33 @@ import PalbeSQLStore
 ///
 /// As `SQLiteBackendStore`: when `commit` returns, its transaction is on the medium. One process at a time, on one thread.
 package final class SQLiteAccountStore: AccountStore {
-  let connection: SQLConnection
+  private(set) var connection: SQLConnection
+  private let path: String
   /// Called around the write of each transaction, for tests that end it there.
   var willCommit: () throws(AccountFailure) -> Void = {}
   var didCommit: () throws(AccountFailure) -> Void = {}
 
   /// Opens or makes a file, and brings its tables to the newest version. Throws `busy` while another process has it.
   package init(path: String) throws(SQLError) {
-    connection = try SQLConnection(path: path, settings: .server())
+    self.path = path
+    connection = try Self.open(path)
+  }
+
+  private static func open(_ path: String) throws(SQLError) -> SQLConnection {
+    let connection = try SQLConnection(path: path, settings: .server())
     try connection.migrate(AccountSchema.steps)
+    return connection
+  }
+
+  /// False once an error left open whether a transaction is there: everything is refused until `reopen`.
+  var isUsable: Bool { connection.isUsable }
+
+  /// Opens the file again. When that fails, everything is still refused.
+  func reopen() throws(SQLError) {
+    // What had the file open must let go of it first.
+    connection = try SQLConnection(path: ":memory:")
+    connection.refuseEverything()
+    connection = try Self.open(path)
   }
 
   // MARK: Transactions
