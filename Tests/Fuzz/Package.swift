@@ -10,7 +10,7 @@ let modules = [
   "PalbeFrameEncryption",
   "PalbeOpus",
   "PalbeVP8", "PalbeMediaFiles", "PalbeSFUCore", "PalbeCallCore", "PalbeWebServer", "PalbeSFUServer",
-  "PalbeCall", "PalbeYAML",
+  "Palbase", "PalbeCall", "PalbeYAML",
   "PalbeBackendCore", "PalbeAccountsCore", "PalbeBackendKit",
 ]
 

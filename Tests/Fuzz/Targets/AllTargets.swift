@@ -41,6 +41,8 @@ extension FuzzTarget {
     .rtcpCompound,
     .rtpPacket,
     .sctpDatagram,
+    .sdkAnswer,
+    .sdkRealtime,
     .sdp,
     .sealedFrame,
     .sframeHeader,
