@@ -138,8 +138,7 @@ let targets: [Target] = [
   // SDK: the public products; their names carry no further prefix.
   sdk("Palbase", base + ["PalbeCrypto", "PalbeWebServer", "CPalbeCurl"]),
   sdk("Palbe", ["Palbase"]),
-  .target(
-    name: "PalbeMessaging", dependencies: [], path: "Sources/SDK/PalbeMessaging", swiftSettings: strict),
+  sdk("PalbeMessaging", ["Palbe"]),
   sdk(
     "PalbeCall",
     base + [
@@ -202,7 +201,8 @@ let targets: [Target] = [
   .target(
     name: "PalbeSDKKit", dependencies: (base + ["Palbase", "PalbeWebServer"]).map { .target(name: $0) },
     path: "Tests/Support/SDKKit", swiftSettings: strict),
-  tool("sdk-probe", "Palbase", path: "Tests/Support/sdk-probe", extra: base),
+  tool(
+    "sdk-probe", "PalbeMessaging", path: "Tests/Support/sdk-probe", extra: base + ["Palbase", "Palbe"]),
   .target(
     name: "PalbeServerClient",
     dependencies: (base + ["PalbeBackendCore", "PalbeBackendKit", "PalbeWebServer"])
@@ -306,7 +306,7 @@ let targets: [Target] = [
     base + [
       "PalbeBackendCore", "PalbeCrypto", "PalbeWebServer", "PalbeSDKKit", "PalbeTestKit", "sdk-probe",
     ]),
-  tests("Palbe", base + ["Palbase", "PalbeSDKKit", "PalbeTestKit"]),
+  tests("Palbe", base + ["Palbase", "PalbeSDKKit", "PalbeTestKit", "sdk-probe"]),
   tests("PalbeMessaging", ["PalbeTestKit"]),
   tests(
     "PalbeCall",

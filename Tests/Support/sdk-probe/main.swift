@@ -3,6 +3,8 @@
 //   sdk-probe tokens FOLDER URL COUNT      asks for an access token that many times, as an app and its extension would
 import Foundation
 import Palbase
+import Palbe
+import PalbeMessaging
 import PalbeUnits
 
 let arguments = CommandLine.arguments
