@@ -132,7 +132,7 @@ let targets: [Target] = [
     base + [
       "PalbeCrypto", "PalbeWebTokens", "PalbeBackendCore", "PalbeAccountsCore", "PalbeEventLoop",
       "PalbeSQLStore",
-      "PalbeWebServer", "PalbeServerObservation", "CPalbeCurl",
+      "PalbeWebServer", "PalbeServerObservation", "PalbeServerSettings", "CPalbeCurl",
     ], settings: strict),
 
   // SDK: the public products; their names carry no further prefix.
@@ -298,7 +298,7 @@ let targets: [Target] = [
     base + [
       "PalbeCrypto", "PalbeWebTokens", "PalbeMLSMessages", "PalbeBackendCore", "PalbeAccountsCore",
       "PalbeEventLoop", "PalbeSQLStore", "PalbeWebServer", "PalbeServerObservation", "PalbeBackendKit",
-      "PalbeServerClient", "PalbeTestKit", "palbe-server",
+      "PalbeServerClient", "PalbeServerSettings", "PalbeCommandLine", "PalbeTestKit", "palbe-server",
     ],
     exclude: ["Golden"]),
   tests(
