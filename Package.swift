@@ -142,8 +142,8 @@ let targets: [Target] = [
   sdk(
     "PalbeCall",
     base + [
-      "PalbeMessaging", "PalbeCallCore", "PalbeDTLS", "PalbeFrameEncryption", "PalbeOpus", "PalbeVP8",
-      "PalbeMediaFiles", "PalbeEventLoop", "PalbeWebServer",
+      "PalbeMessaging", "PalbeCallCore", "PalbeICE", "PalbeDTLS", "PalbeFrameEncryption", "PalbeOpus",
+      "PalbeVP8", "PalbeMediaFiles", "PalbeEventLoop", "PalbeWebServer",
     ]),
 
   // Lab

@@ -33,7 +33,7 @@ struct ICECandidateTests {
     #expect(hidden.address.family == .ipv6)
   }
 
-  @Test("TCP candidates are read, to be skipped")
+  @Test("RFC 6544 §4.5: TCP candidates are read, whatever their type")
   func tcp() throws {
     let candidate = try ICECandidate.parse(
       "candidate:1 1 tcp 1518280447 192.0.2.1 9 typ host tcptype active generation 0")

@@ -4,7 +4,7 @@ import PalbeRTP
 public import PalbeUnits
 import PalbeWire
 
-/// What arrives on the UDP socket.
+/// What arrives on the UDP socket and over TCP.
 extension CallSession {
   /// One datagram of `count` bytes, opened in place. What is not the server's is passed over.
   @_lifetime(datagram: copy datagram)
@@ -23,6 +23,13 @@ extension CallSession {
     case .rtcp: receiveRTCP(&datagram, count: count, at: now)
     case .turnChannel, .unknown: break
     }
+  }
+
+  /// The TCP connection to `remote` has ended, or could not be made.
+  public mutating func disconnected(from remote: SocketAddress, at now: Instant) {
+    guard !isEnded else { return }
+    transport.disconnected(from: remote, at: now)
+    followTransport(at: now)
   }
 
   /// The next decrypted video frame, in decoding order within its track.

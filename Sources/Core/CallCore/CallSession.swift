@@ -27,7 +27,8 @@ public enum CallSetupError: Error, Equatable, Sendable {
 /// The shell opens the WebSocket with `joinRequest` in its URL, gives every binary message to
 /// `handleSignal` and every datagram of its one UDP socket to `receive`. After each call that takes a time
 /// it drains `pollSignal`, `pollTransmit`, `pollEvent` and `pollVideoFrame`, and it calls `handleTimeout`
-/// once `nextDeadline` has come, which may be at once. Per remote audio track it calls `pullAudio` whenever
+/// once `nextDeadline` has come, which may be at once. A datagram for a TCP address goes over a connection to there, framed
+/// (RFC 4571); `disconnected` tells of its end. Per remote audio track it calls `pullAudio` whenever
 /// it needs 20 ms to play.
 ///
 /// Set-up is one round trip of signaling: tracks and offer ride along in the join request, checks start
@@ -132,9 +133,10 @@ public struct CallSession: ~Copyable, @unchecked Sendable {
       } catch { throw .keys(error) }
     }
     let credentials = ICECredentials(using: &random)
-    let candidates = localAddresses.prefix(8).enumerated().map { index, address in
-      ICECandidate(.host, address, localPreference: UInt16.max - UInt16(index))
-    }
+    let addresses = localAddresses.prefix(8).enumerated()
+    let candidates =
+      addresses.map { ICECandidate(.host, $1, localPreference: UInt16.max - UInt16($0)) }
+      + addresses.map { ICECandidate.active($1, localPreference: UInt16.max - UInt16($0)) }
     let expected = max(0, configuration.expectedRemoteParticipants)
     var negotiation = Negotiation(
       builder: OfferBuilder(

@@ -92,13 +92,23 @@ public struct TCPStream: ~Copyable, Sendable {
     try? fileDescriptor.set(SOL_SOCKET, SO_SNDBUF, Self.sendBufferByteCount)
   }
 
-  /// Connects, and waits until the other end has accepted.
-  public init(connectingTo address: SocketAddress) throws(SocketError) {
+  /// Connects.
+  ///
+  /// - Parameter waits: until the other end has accepted. Else the stream takes no bytes before; that it does then, or
+  ///   has failed, is when its descriptor is writable.
+  public init(connectingTo address: SocketAddress, waits: Bool = true) throws(SocketError) {
     let descriptor = palbe_tcp_socket(address.family == .ipv6 ? 1 : 0)
     guard descriptor >= 0 else { throw SocketError(.socket, port: address.port) }
     var storage = sockaddr_storage()
     let length = address.encode(into: &storage, mapped: false)
-    guard palbe_connect(descriptor, &storage, length) == 0, palbe_set_nonblocking(descriptor) == 0 else {
+    let isConnected =
+      if waits {
+        palbe_connect(descriptor, &storage, length) == 0 && palbe_set_nonblocking(descriptor) == 0
+      } else {
+        palbe_set_nonblocking(descriptor) == 0
+          && (palbe_connect(descriptor, &storage, length) == 0 || errno == EINPROGRESS)
+      }
+    guard isConnected else {
       let error = SocketError(.socket, port: address.port)
       close(descriptor)
       throw error

@@ -23,9 +23,12 @@ public struct ICECandidate: Hashable, Sendable {
       case .relayed: 0
       }
     }
+
+    /// That over TCP.
+    var streamTypePreference: UInt32 { typePreference - min(typePreference, 27) }
   }
 
-  /// UDP or TCP (RFC 6544). Our full agent pairs UDP alone; the lite one takes either.
+  /// UDP or TCP (RFC 6544). Our full agent opens connections; the lite one takes them.
   public typealias Transport = SocketAddress.Transport
 
   /// 1 to 32 characters; equal for candidates of one kind, base and server.
@@ -65,8 +68,9 @@ public struct ICECandidate: Hashable, Sendable {
     self.kind = kind
     self.relatedAddress = relatedAddress
     if address.transport == .tcp {
-      tcpType = "passive"
-      priority = Self.passivePriority(kind, localPreference: localPreference)
+      tcpType = Self.passive
+      // Of a host that is 4, otherwise 2.
+      priority = Self.streamPriority(kind, direction: kind == .host ? 4 : 2, localPreference: localPreference)
     } else {
       priority = Self.priority(kind, localPreference: localPreference)
     }
@@ -77,11 +81,24 @@ public struct ICECandidate: Hashable, Sendable {
     kind.typePreference << 24 | UInt32(localPreference) << 8 | 255
   }
 
-  /// That of a passive TCP candidate: below every UDP one but the relayed, and of its 16 bits of local preference
-  /// the first 3 are the direction's, 4 for passive of a host and 2 otherwise (RFC 6544 §4.2).
-  static func passivePriority(_ kind: Kind, localPreference: UInt16) -> UInt32 {
-    let type = kind.typePreference - min(kind.typePreference, 27)
-    let direction: UInt32 = kind == .host ? 4 : 2
-    return type << 24 | (direction << 13 | UInt32(localPreference) >> 3) << 8 | 255
+  /// That of a TCP candidate: below every UDP one but the relayed, and of its 16 bits of local preference the first 3
+  /// are the direction's (RFC 6544 §4.2).
+  static func streamPriority(_ kind: Kind, direction: UInt32, localPreference: UInt16) -> UInt32 {
+    kind.streamTypePreference << 24 | (direction << 13 | UInt32(localPreference) >> 3) << 8 | 255
+  }
+
+  static let passive = "passive"
+  static let active = "active"
+
+  func isUDP(orTCP type: String) -> Bool { transport == .udp || tcpType == type }
+
+  /// Who connects from this address; peers cannot connect to it, so its port is 9, discard (RFC 6544 §4.5).
+  public static func active(_ address: SocketAddress, localPreference: UInt16 = .max) -> ICECandidate {
+    var base = address.overTCP
+    base.port = 9
+    var candidate = ICECandidate(.host, base)
+    candidate.tcpType = active
+    candidate.priority = streamPriority(.host, direction: 6, localPreference: localPreference)
+    return candidate
   }
 }

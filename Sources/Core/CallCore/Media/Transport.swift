@@ -37,7 +37,7 @@ struct Transport: ~Copyable {
     self.identity = identity
     self.mtu = mtu
     ice = ICEAgent(role: .controlling, local: local, random: random)
-    // One socket, whatever addresses it has.
+    // One socket, whatever addresses it has, and connections from the same addresses.
     for candidate in candidates { ice.addLocalCandidate(candidate, base: 0, at: now) }
   }
 
@@ -61,6 +61,12 @@ struct Transport: ~Copyable {
 
   mutating func addRemoteCandidate(_ candidate: ICECandidate, at now: Instant) {
     ice.addRemoteCandidate(candidate, at: now)
+    follow(at: now)
+  }
+
+  mutating func disconnected(from remote: SocketAddress, at now: Instant) {
+    guard state != .failed else { return }
+    ice.disconnected(from: remote, base: 0, at: now)
     follow(at: now)
   }
 

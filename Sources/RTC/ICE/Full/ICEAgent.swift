@@ -7,7 +7,8 @@ import PalbeWire
 ///
 /// The caller owns the sockets and names each by an index, the base. It gives the agent its own and the peer's
 /// candidates as they become known (trickle, RFC 8838), every STUN datagram that arrives, and the time; it sends
-/// what `pollTransmit` returns and calls `handleTimeout` at `nextDeadline`.
+/// what `pollTransmit` returns and calls `handleTimeout` at `nextDeadline`. What goes to a TCP address it frames (RFC 4571)
+/// and writes to a connection to there, which it opens for the first of it; where that ends, `disconnected` says so.
 ///
 ///     new ──remote credentials and a pair──▶ checking ──a check was answered──▶ connected ──nominated──▶ completed
 ///                                               │                                   ▲ │                     ▲ │
@@ -21,7 +22,8 @@ import PalbeWire
 /// Media may use the best working pair at once (RFC 8445 §12.1). The controlling agent nominates the best working
 /// pair when no better one is left to try or after 200 ms, by a check with USE-CANDIDATE (regular nomination). From then on
 /// consent checks keep the path alive, and 30 s without an answer end it. They repeat USE-CANDIDATE, so that a lite
-/// server follows when a NAT gives us another address.
+/// server follows when a NAT gives us another address. Pairs over TCP (RFC 6544) are checked when UDP has had half a
+/// second, carry media as soon as they work, and are nominated when UDP has not worked 1.5 s later.
 ///
 /// ## Implementation
 ///
@@ -35,6 +37,12 @@ public struct ICEAgent: Sendable {
   struct Local: Sendable {
     var candidate: ICECandidate
     var base: Int
+
+    func reaches(_ remote: SocketAddress) -> Bool {
+      candidate.address.family == remote.family && candidate.transport == remote.transport
+    }
+
+    func serves(_ path: ICEPath) -> Bool { base == path.base && reaches(path.remote) }
   }
 
   let configuration: ICEConfiguration
@@ -63,6 +71,8 @@ public struct ICEAgent: Sendable {
   var nextPace = Instant.zero
   /// When the checklist has failed unless a pair works by then.
   var checkDeadline: Instant?
+  /// From when on connections are opened for pairs over TCP; nil before there are credentials.
+  var streamStart: Instant?
   /// When the best working pair is nominated although a better one might yet work.
   var nominationDeadline: Instant?
   /// True while checks may be sent: a failed agent needs a restart.
@@ -105,14 +115,16 @@ public struct ICEAgent: Sendable {
     remote = credentials
     isRemoteLite = isLite
     checkDeadline = now + configuration.checkTimeout
+    streamStart = now + configuration.streamDelay
     if isLite { become(.controlling) }
     advance(at: now)
   }
 
   /// A candidate of ours on the socket `base`. Only host and relayed ones are paired: checks of a reflexive one leave
-  /// from its base (RFC 8445 §6.1.2.4). TCP and other components than 1 are ignored.
+  /// from its base (RFC 8445 §6.1.2.4). Of TCP only active ones are taken; other components than 1 are ignored.
   public mutating func addLocalCandidate(_ candidate: ICECandidate, base: Int, at now: Instant) {
-    guard candidate.transport == .udp, candidate.component == 1, locals.count < Self.localLimit,
+    guard candidate.isUDP(orTCP: ICECandidate.active), candidate.component == 1,
+      locals.count < Self.localLimit,
       candidate.kind == .host || candidate.kind == .relayed,
       !locals.contains(where: { $0.base == base && $0.candidate.address == candidate.address })
     else { return }
@@ -122,10 +134,10 @@ public struct ICEAgent: Sendable {
     advance(at: now)
   }
 
-  /// A candidate of the peer's. TCP, other components than 1, port 0 and candidates of another generation
-  /// (`ufrag`) than the one set are ignored, as is what comes after 64 of them.
+  /// A candidate of the peer's. TCP ones that are not passive, other components than 1, port 0 and candidates of another
+  /// generation (`ufrag`) than the one set are ignored, as is what comes after 64 of them.
   public mutating func addRemoteCandidate(_ candidate: ICECandidate, at now: Instant) {
-    guard candidate.transport == .udp, candidate.component == 1, candidate.address.port != 0,
+    guard candidate.isUDP(orTCP: ICECandidate.passive), candidate.component == 1, candidate.address.port != 0,
       remotes.count < Self.remoteLimit
     else { return }
     if let fragment = candidate.usernameFragment, let remote, fragment != remote.usernameFragment { return }
@@ -156,6 +168,7 @@ public struct ICEAgent: Sendable {
     checklist = ICEChecklist()
     checks = []
     checkDeadline = nil
+    streamStart = nil
     nominationDeadline = nil
     if consent == nil { move(to: .new) }
     advance(at: now)
@@ -164,7 +177,7 @@ public struct ICEAgent: Sendable {
   /// When `handleTimeout` must be called at the latest; nil: not before something else happens.
   public var nextDeadline: Instant? {
     var deadline = Instant.distantFuture
-    if isChecking, checklist.hasWaiting { deadline = min(deadline, nextPace) }
+    if let nextCheck { deadline = min(deadline, nextCheck) }
     for check in checks where !check.isReplaced { deadline = min(deadline, check.due) }
     if let checkDeadline { deadline = min(deadline, checkDeadline) }
     if let nominationDeadline { deadline = min(deadline, nominationDeadline) }
@@ -190,7 +203,7 @@ public struct ICEAgent: Sendable {
   }
 
   mutating func pair(_ local: Local, _ remote: ICECandidate) {
-    guard local.candidate.address.family == remote.address.family else { return }
+    guard local.reaches(remote.address) else { return }
     checklist.insert(
       ICEPath(base: local.base, remote: remote.address), local: local.candidate,
       remotePriority: remote.priority,

@@ -2,18 +2,19 @@ import PalbeUnits
 
 /// Connectivity checks going out (RFC 8445 §6.1.4 and §14).
 extension ICEAgent {
-  /// The priority that a peer-reflexive candidate found by a check from `base` would have (RFC 8445 §7.1.1).
-  private func checkPriority(_ base: Int) -> UInt32 {
-    let best = locals.first { $0.base == base }?.candidate.priority ?? 0
-    return best & 0xff_ffff | ICECandidate.Kind.peerReflexive.typePreference << 24
+  /// The priority that a peer-reflexive candidate found by a check on `path` would have (RFC 8445 §7.1.1).
+  private func checkPriority(_ path: ICEPath) -> UInt32 {
+    let best = locals.first { $0.serves(path) }?.candidate.priority ?? 0
+    let kind = ICECandidate.Kind.peerReflexive
+    return best & 0xff_ffff | (path.isStream ? kind.streamTypePreference : kind.typePreference) << 24
   }
 
   func makeRequest(
-    _ id: STUNTransactionID, base: Int, local: ICECredentials, remote: ICECredentials, nominates: Bool
+    _ id: STUNTransactionID, on path: ICEPath, local: ICECredentials, remote: ICECredentials, nominates: Bool
   ) -> [UInt8] {
     var request = STUNMessage(.request, transactionID: id)
     request.username = Array("\(remote.usernameFragment):\(local.usernameFragment)".utf8)
-    request.priority = checkPriority(base)
+    request.priority = checkPriority(path)
     request.role =
       role == .controlling ? .controlling(tieBreaker: tieBreaker) : .controlled(tieBreaker: tieBreaker)
     request.useCandidate = nominates && role == .controlling
@@ -23,25 +24,48 @@ extension ICEAgent {
   mutating func sendCheck(_ path: ICEPath, nominates: Bool, at now: Instant) {
     guard let remote else { return }
     let id = STUNTransactionID(using: &random)
-    let bytes = makeRequest(id, base: path.base, local: local, remote: remote, nominates: nominates)
+    let bytes = makeRequest(id, on: path, local: local, remote: remote, nominates: nominates)
     // With many pairs the retransmissions would crowd out new checks (RFC 8445 §14.3).
-    let interval = max(configuration.firstRetransmit, configuration.pacing * checklist.unfinishedCount)
+    var interval = max(configuration.firstRetransmit, configuration.pacing * checklist.unfinishedCount)
+    // TCP repeats by itself (RFC 8489 §6.2.2).
+    if path.isStream { interval = configuration.streamCheckTimeout }
     checks.append(
       ICECheck(
-        id: id, path: path, role: role, nominates: nominates, bytes: bytes, interval: interval,
+        id: id, path: path, role: role, nominates: nominates, bytes: bytes,
+        transmissions: path.isStream ? configuration.transmissions : 1, interval: interval,
         due: now + interval))
     transmit(bytes, on: path)
   }
 
   /// Sends the next check if Ta has passed since the last one.
   mutating func sendChecks(at now: Instant) {
-    guard isChecking, now >= nextPace, let path = checklist.next() else { return }
+    guard isChecking, now >= nextPace, let path = checklist.next(streams: opensStreams(at: now)) else {
+      return
+    }
     for index in checks.indices where checks[index].path == path && !checks[index].nominates {
       checks[index].isReplaced = true
     }
     dropReplacedChecks()
     sendCheck(path, nominates: false, at: now)
     nextPace = now + configuration.pacing
+  }
+
+  /// Connections cost both ends more than datagrams: they wait until UDP has had its chance, and are not opened beside a
+  /// pair that is nominated.
+  func opensStreams(at now: Instant) -> Bool {
+    guard let streamStart, !hasNominated else { return false }
+    return streamStart <= now || !checklist.hasDatagrams
+  }
+
+  /// A pair of this generation is nominated.
+  var hasNominated: Bool { consent.map { $0.isNominated && $0.local == local } ?? false }
+
+  /// When a check may be sent next; nil: none waits.
+  var nextCheck: Instant? {
+    guard isChecking else { return nil }
+    if checklist.hasWaiting(streams: false) || !checklist.triggered.isEmpty { return nextPace }
+    guard checklist.hasWaiting(streams: true), let streamStart, !hasNominated else { return nil }
+    return checklist.hasDatagrams ? max(nextPace, streamStart) : nextPace
   }
 
   /// Replaced checks are only kept for late answers: not more than there are pairs.
@@ -85,7 +109,8 @@ extension ICEAgent {
       (pair.state == .waiting || pair.state == .inProgress) && pair.priority(role) > best.priority(role)
     }
     if mayImprove {
-      let deadline = nominationDeadline ?? now + configuration.nominationWait
+      let wait = best.path.isStream ? configuration.streamNominationWait : configuration.nominationWait
+      let deadline = nominationDeadline ?? now + wait
       nominationDeadline = deadline
       if now < deadline { return }
     }

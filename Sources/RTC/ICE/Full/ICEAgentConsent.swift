@@ -17,10 +17,10 @@ extension ICEAgent {
     consent.outstanding.append(id)
     consent.nextCheck = now + consentDelay()
     self.consent = consent
+    let path = consent.pair.path
     let bytes = makeRequest(
-      id, base: consent.pair.base, local: consent.local, remote: consent.remote,
-      nominates: consent.isNominated)
-    transmit(bytes, on: ICEPath(base: consent.pair.base, remote: consent.pair.remote))
+      id, on: path, local: consent.local, remote: consent.remote, nominates: consent.isNominated)
+    transmit(bytes, on: path)
   }
 
   mutating func handleConsentResponse(
@@ -33,8 +33,7 @@ extension ICEAgent {
       return .unauthenticated
     }
     consent.outstanding.remove(at: index)
-    let isFromPeer = path == ICEPath(base: consent.pair.base, remote: consent.pair.remote)
-    if isFromPeer, response.messageClass == .success {
+    if path == consent.pair.path, response.messageClass == .success {
       consent.lastResponse = max(consent.lastResponse, now)
       if let mapped = response.mappedAddress, mapped != consent.pair.local {
         consent.pair.local = mapped
@@ -44,6 +43,23 @@ extension ICEAgent {
     }
     self.consent = consent
     return nil
+  }
+
+  /// The TCP connection to `remote` has ended, or was never made. A check on it has failed. The selected pair is checked
+  /// again, soon, which opens a new connection: who moved from one network to another goes on there.
+  public mutating func disconnected(from remote: SocketAddress, base: Int, at now: Instant) {
+    let path = ICEPath(base: base, remote: remote)
+    if path == consent?.pair.path, let nextRetry = consent?.nextRetry {
+      // A nomination under way is repeated with it.
+      checks.removeAll { $0.path == path }
+      let next = max(now, nextRetry)
+      consent?.nextCheck = next
+      consent?.nextRetry = next + configuration.streamRetry
+      consent?.outstanding = []
+    } else {
+      fail(path)
+    }
+    advance(at: now)
   }
 
   /// Draws the conclusions: which pair media uses, and the state.

@@ -8,8 +8,9 @@ extension ICEAgent {
   public mutating func handle(
     _ datagram: Span<UInt8>, from remote: SocketAddress, base: Int, at now: Instant
   ) -> ICEIgnoreReason? {
-    let message: STUNMessage
+    var message: STUNMessage
     do { message = try STUNMessage.parse(datagram) } catch { return .notSTUN(error) }
+    message.mappedAddress?.transport = remote.transport
     guard message.method == STUNMessage.binding else { return .otherMethod(message.method) }
     let path = ICEPath(base: base, remote: remote)
     let reason: ICEIgnoreReason?
@@ -30,11 +31,7 @@ extension ICEAgent {
     guard isCurrent || previousLocal.map(request.isFor) ?? false else { return .otherAgent }
     let key = (isCurrent ? local : previousLocal ?? local).integrityKey
     guard request.isAuthentic(in: datagram, key: key) else { return .unauthenticated }
-    guard
-      let base = locals.first(where: { local in
-        local.base == path.base && local.candidate.address.family == path.remote.family
-      })
-    else { return .unknownBase }
+    guard let base = locals.first(where: { $0.serves(path) }) else { return .unknownBase }
 
     guard request.notUnderstood.isEmpty else {
       transmit(request.failure(.unknownAttribute, key: key), on: path)

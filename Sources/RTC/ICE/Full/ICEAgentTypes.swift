@@ -39,6 +39,8 @@ public struct ICESelectedPair: Hashable, Sendable, BitwiseCopyable {
     self.local = local
     self.remote = remote
   }
+
+  var path: ICEPath { ICEPath(base: base, remote: remote) }
 }
 
 /// A datagram that an agent wants sent.
@@ -75,6 +77,14 @@ public struct ICEConfiguration: Sendable {
   public var transmissions = 12
   /// How long a working pair waits for a better one before it is nominated.
   public var nominationWait = TimeDelta.milliseconds(200)
+  /// How long UDP alone is tried before connections are opened for pairs over TCP, where there are pairs over UDP.
+  public var streamDelay = TimeDelta.milliseconds(500)
+  /// How long a working pair over TCP waits for one over UDP: that many lost checks should not make it the call's.
+  public var streamNominationWait = TimeDelta.milliseconds(1_500)
+  /// How long a check over TCP, which is sent once, waits for its answer.
+  public var streamCheckTimeout = TimeDelta.milliseconds(10_750)
+  /// Least time between two attempts to open the selected pair's connection again.
+  public var streamRetry = TimeDelta.seconds(1)
   /// Mean time between consent checks, each 20 % more or less (RFC 7675 §5.1).
   public var consentInterval = TimeDelta.seconds(5)
   /// Silence after which the state is `disconnected`: one lost consent check never is, two are.

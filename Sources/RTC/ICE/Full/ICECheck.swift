@@ -28,6 +28,8 @@ struct ICEConsent: Sendable {
   var isNominated: Bool
   var lastResponse: Instant
   var nextCheck: Instant
+  /// When a broken connection may be tried again.
+  var nextRetry = Instant.zero
   /// Transactions that may still be answered, oldest first.
   var outstanding: [STUNTransactionID] = []
 

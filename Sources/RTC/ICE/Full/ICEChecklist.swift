@@ -4,6 +4,9 @@ import PalbeUnits
 struct ICEPath: Hashable, Sendable, BitwiseCopyable {
   var base: Int
   var remote: SocketAddress
+
+  /// A TCP connection of ours rather than a socket that sends anywhere.
+  var isStream: Bool { remote.transport == .tcp }
 }
 
 /// A candidate pair (RFC 8445 §6.1.2). Pairs of one socket and one remote address are one path, so one pair.
@@ -81,7 +84,7 @@ struct ICEChecklist: Sendable {
   }
 
   /// The next path to check, taken out of the queue and put in progress: triggered ones, then the best that waits.
-  mutating func next() -> ICEPath? {
+  mutating func next(streams: Bool) -> ICEPath? {
     while !triggered.isEmpty {
       let path = triggered.removeFirst()
       if let index = index(of: path), pairs[index].state == .waiting {
@@ -89,12 +92,17 @@ struct ICEChecklist: Sendable {
         return path
       }
     }
-    guard let index = pairs.firstIndex(where: { $0.state == .waiting }) else { return nil }
+    guard let index = pairs.firstIndex(where: { $0.state == .waiting && (streams || !$0.path.isStream) })
+    else { return nil }
     pairs[index].state = .inProgress
     return pairs[index].path
   }
 
-  var hasWaiting: Bool { pairs.contains { $0.state == .waiting } }
+  func hasWaiting(streams: Bool) -> Bool {
+    pairs.contains { $0.state == .waiting && $0.path.isStream == streams }
+  }
+  /// Pairs over UDP that may work.
+  var hasDatagrams: Bool { pairs.contains { !$0.path.isStream && $0.state != .failed } }
   var unfinishedCount: Int { pairs.count { $0.state == .waiting || $0.state == .inProgress } }
 
   /// What media uses: the best nominated pair, else the best that works.

@@ -6,7 +6,7 @@ import PalbeUnits
 import PalbeWebServer
 import Synchronization
 
-/// The network thread: owns the session, the UDP socket and the signaling link, and starts and ends the other threads.
+/// The network thread: owns the session, its sockets and the signaling link, and starts and ends the other threads.
 ///
 /// One turn: take messages, take datagrams, do what is due, then hand out all that the session has: events, frames, signals
 /// and datagrams. It sleeps until the session's next deadline, a datagram or a message.
@@ -19,6 +19,7 @@ struct NetworkLoop: ~Copyable {
   private let threads: CallThreads
   private var session: CallSession
   private let socket: UDPSocket
+  private let streams = StreamLinks()
   private var poller: Poller
   private var incoming = ReceiveBatch(capacity: 64)
   private var outgoing = SendBatch(capacity: 64)
@@ -180,9 +181,12 @@ struct NetworkLoop: ~Copyable {
         let event = poller[index]
         switch event.token {
         case Self.mailToken: takeMessages(at: now)
-        default:
+        case Self.socketToken:
           if event.isReadable { takeDatagrams(at: now) }
           if event.isWritable { transmit(at: now) }
+        default:
+          if event.isWritable { streams.resume(event.token, in: poller) }
+          if event.isReadable { Self.hand(streams, event.token, to: &session, at: now) }
         }
       }
       if let deadline = session.nextDeadline, deadline <= now { session.handleTimeout(at: now) }
@@ -211,10 +215,17 @@ struct NetworkLoop: ~Copyable {
     }
   }
 
+  private static func hand(
+    _ streams: StreamLinks, _ token: UInt64, to session: inout CallSession, at now: Instant
+  ) {
+    streams.receive(token) { session.receive(&$0, count: $0.count, from: $1, at: now) }
+  }
+
   /// Hands out what the session has.
   private mutating func flush(at now: Instant) {
     if threads.lostSignal.exchange(false, ordering: .relaxed) { session.signalingClosed(at: now) }
     transmit(at: now)
+    while let address = streams.pollEnded() { session.disconnected(from: address, at: now) }
     while let signal = session.pollSignal() { send(signal) }
     while let frame = session.pollVideoFrame(at: now) { deliver(frame, at: now) }
     while let event = session.pollEvent() { handle(event) }
@@ -224,7 +235,7 @@ struct NetworkLoop: ~Copyable {
 
   private mutating func transmit(at now: Instant) {
     while true {
-      Self.fill(&outgoing, from: &session, at: now)
+      Self.fill(&outgoing, or: streams, in: poller, from: &session, at: now)
       guard !outgoing.isEmpty else { return waitToSend(false) }
       let wasFull = outgoing.isFull
       guard socket.send(&outgoing) else { return waitToSend(true) }
@@ -232,11 +243,18 @@ struct NetworkLoop: ~Copyable {
     }
   }
 
-  private static func fill(_ batch: inout SendBatch, from session: inout CallSession, at now: Instant) {
+  private static func fill(
+    _ batch: inout SendBatch, or streams: StreamLinks, in poller: borrowing Poller,
+    from session: inout CallSession, at now: Instant
+  ) {
     while !batch.isFull {
       var slot = batch.nextSlot()
       guard let transmit = session.pollTransmit(into: &slot, at: now) else { return }
-      batch.commit(byteCount: transmit.count, to: transmit.destination)
+      if transmit.destination.transport == .tcp {
+        streams.send(slot.span.extracting(0..<transmit.count), to: transmit.destination, in: poller, at: now)
+      } else {
+        batch.commit(byteCount: transmit.count, to: transmit.destination)
+      }
     }
   }
 
