@@ -35,6 +35,18 @@ struct ToolRefusalTests {
     #expect(version == ToolProcess.Result(code: 0, output: "palbe-call \(Release.version)\n", errors: ""))
   }
 
+  @Test("S4 part 5: completion scripts of three shells name commands and options, as palbe-sfu's do")
+  func completion() throws {
+    for shell in ["bash", "zsh", "fish"] {
+      let result = try ToolProcess.run("palbe-call", ["completion", shell])
+      #expect(result.code == 0 && result.errors.isEmpty)
+      for word in ["join", "demo", "token", "passphrase-file", "identity"] {
+        #expect(result.output.contains(word))
+      }
+    }
+    try expectRefusal(["completion", "tcsh"], "no completion for 'tcsh'")
+  }
+
   @Test(
     "misuse of the command line",
     arguments: [

@@ -1,7 +1,14 @@
 import PalbeCommandLine
 import PalbeUnits
 
-let program = Program(
+/// With the command that prints a shell's completion.
+let program = {
+  var program = commands
+  program.commands.append(program.completionCommand)
+  return program
+}()
+
+private let commands = Program(
   name: "palbe-call", version: Release.version,
   summary: "joins calls, demonstrates an end-to-end encrypted one, and mints tokens for tests",
   commands: [

@@ -32,6 +32,7 @@ do {
     SignalWatch.ignoreBrokenPipes()
     finish { try await join(arguments, signals) }
   case .run("demo", let arguments): finish { try await demo(arguments) }
+  case .run("completion", let arguments): print(try program.completion(for: arguments.operands[0]))
   case .run(_, let arguments): exit(try token(arguments))
   }
 } catch { refuse(error) }
