@@ -19,7 +19,7 @@ import PalbeWebTokens
 ///        ▲                                        │
 ///        └────────────────────────────────────────┘
 ///
-/// The crowd comes and goes once so that everything has its size, and leaves; then again, for as long as is asked. What the
+/// The crowd comes and goes until everything has its size, and leaves; then again, for as long as is asked. What the
 /// process holds after either is compared. Server and clients share the process: neither may leave anything behind.
 public final class Churn {
   private struct Place {
@@ -65,11 +65,11 @@ public final class Churn {
 
   /// Lives it all. Takes the seconds asked for and some 20 more.
   public func run() async throws -> ChurnReport {
-    try await crowd(for: .seconds(settings.warmUpSeconds))
-    connectTimes = []
+    try await warmUp()
     report.joins = 0
     report.connections = 0
-    report.before = Self.footprint()
+    report.packets = 0
+    connectTimes = []
     try await crowd(for: .seconds(settings.seconds))
     connectTimes.sort()
     report.connectMilliseconds = connectTimes.isEmpty ? 0 : connectTimes[connectTimes.count / 2]
@@ -82,6 +82,20 @@ public final class Churn {
     return report
   }
 
+  /// Queues, tables and rings grow until they have the size that such a crowd needs. A round that adds next to nothing is the
+  /// last one; what grows without end adds in each, and is seen in the run that is measured.
+  private func warmUp() async throws {
+    report.before = Self.footprint()
+    while report.warmUpRounds < ChurnSettings.warmUpLimit {
+      try await crowd(for: .seconds(settings.warmUpSeconds))
+      let now = Self.footprint()
+      let growth = Double(now.liveBytes - report.before.liveBytes) / Double(report.before.liveBytes)
+      report.before = now
+      report.warmUpRounds += 1
+      if growth < 0.01 { break }
+    }
+  }
+
   // MARK: The crowd
 
   private func crowd(for time: TimeDelta) async throws {
@@ -90,8 +104,12 @@ public final class Churn {
       Place(identity: "p\(index)", client: nil, until: start + draw(0...4_000))
     }
     var next = start
+    var last = start
     while MonotonicClock.now() - start < time {
       let now = MonotonicClock.now()
+      report.longestTurnMilliseconds = max(
+        report.longestTurnMilliseconds, Double((now - last).nanoseconds) / 1e6)
+      last = now
       for index in places.indices where places[index].until <= now { try change(index, at: now) }
       silent.removeAll { silent in
         if silent.until <= now { silent.client.crash() }
@@ -120,7 +138,7 @@ public final class Churn {
       present += 1
       try client.turn(&incoming, at: now)
       client.speak(at: now)
-      if client.hasEnded { report.unexpectedEnds += 1 }
+      if let reason = client.end { report.note(reason, isConnected: client.connectedAt != nil) }
     }
     report.peak = max(report.peak, present)
     for index in places.indices where places[index].client?.hasEnded == true {

@@ -12,7 +12,9 @@ final class ChurnClient {
   let socket: UDPSocket
   let joinedAt = MonotonicClock.now()
   private(set) var connectedAt: Instant?
-  private(set) var hasEnded = false
+  /// Why its session ended by itself; nil while it has not.
+  private(set) var end: CallEndReason?
+  var hasEnded: Bool { end != nil }
   /// Media packets' frames that came from others.
   private(set) var frameCount = 0
   private var session: CallSession
@@ -63,7 +65,7 @@ final class ChurnClient {
     while let event = session.pollEvent() {
       switch event {
       case .connected: connectedAt = connectedAt ?? now
-      case .disconnected: hasEnded = true
+      case .disconnected(let reason): end = reason
       case .trackSubscribed(let id, _, .audio, _): tracks.append(id)
       case .trackUnsubscribed(let id): tracks.removeAll { $0 == id }
       default: break
@@ -85,16 +87,16 @@ final class ChurnClient {
   func leave(at now: Instant) {
     session.leave(at: now)
     drain(at: now)
-    end { $0.close() }
+    closeLine { $0.close() }
   }
 
   /// Its process is gone: no word, and its WebSocket breaks.
-  func crash() { end() }
+  func crash() { closeLine() }
 
   /// Its network is gone, and its WebSocket stays open.
   func fallSilent() { isSilent = true }
 
-  private func end(_ close: (WebSocketClient) -> Void = { $0.disconnect() }) {
+  private func closeLine(_ close: (WebSocketClient) -> Void = { $0.disconnect() }) {
     isSilent = true
     line.end(close)
   }

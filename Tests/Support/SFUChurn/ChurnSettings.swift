@@ -1,3 +1,5 @@
+import PalbeCallCore
+
 /// How a crowd comes and goes.
 public struct ChurnSettings: Sendable {
   /// Draws who comes and goes when; the network and the threads draw too, so a run does not repeat exactly.
@@ -6,8 +8,10 @@ public struct ChurnSettings: Sendable {
   public var participants = 200
   public var rooms = 20
   public var workers = 2
-  /// The first run, after which everything has its size.
-  public var warmUpSeconds = 30
+  /// A round before the run; there are as many as it takes until everything has its size.
+  public var warmUpSeconds = 20
+  /// And no more than these.
+  public static let warmUpLimit = 6
   public var seconds = 120
 
   /// 200 participants for two minutes.
@@ -26,10 +30,13 @@ public struct Footprint: Sendable {
 
 /// What happened.
 public struct ChurnReport: Sendable {
+  public var warmUpRounds = 0
   public var joins = 0
   public var connections = 0
-  /// Who left without being told to, by a word, by silence, or by another of the same name.
-  public var unexpectedEnds = 0
+  /// Who left without being told to, by a word, by silence, or by another of the same name; each with the reason.
+  public private(set) var unexpectedEnds: [String: Int] = [:]
+  /// The longest time between two looks at every client: what is above a second are the clients' troubles, not the server's.
+  public var longestTurnMilliseconds = 0.0
   public var peak = 0
   public var packets = 0
   /// Milliseconds from the join request to the transport, median.
@@ -51,8 +58,14 @@ public struct ChurnReport: Sendable {
     if growth(\.liveBytes) > 0.02 { found.append("live memory grew by more than 2 %") }
     if growth(\.residentBytes) > 0.10 { found.append("resident memory grew by more than 10 %") }
     if connections * 10 < joins * 8 { found.append("fewer than 80 % of those who joined were connected") }
-    if unexpectedEnds > 0 { found.append("\(unexpectedEnds) sessions ended by themselves") }
+    for (reason, count) in unexpectedEnds.sorted(by: { $0.key < $1.key }) {
+      found.append("\(count) sessions ended by themselves: \(reason)")
+    }
     return found
+  }
+
+  mutating func note(_ reason: CallEndReason, isConnected: Bool) {
+    unexpectedEnds["\(reason), \(isConnected ? "after" : "before") it was connected", default: 0] += 1
   }
 
   /// As a part of what was there.

@@ -12,7 +12,9 @@ let program = Program(
       name: "run", summary: "exits 1 when memory, descriptors, rooms or participants are left behind",
       options: [
         .value("--seconds", "N", "length of the run that is measured, 1 to 86400", default: "120"),
-        .value("--warm-up", "N", "length of the run before it, in seconds", default: "30"),
+        .value(
+          "--warm-up", "N", "length of a round before it, in seconds; rounds go on until memory settles",
+          default: "20"),
         .value("--participants", "N", "places in the crowd, 1 to 2000", default: "200"),
         .value("--rooms", "N", "rooms they choose from, 1 to 1000", default: "20"),
         .value("--workers", "N", "threads that forward media, 1 to 64", default: "2"),
@@ -40,10 +42,12 @@ do {
     settings.workers = try arguments.integer("--workers", in: 1...64) ?? settings.workers
     settings.seed = UInt64(try arguments.integer("--seed", in: 0...Int.max) ?? 1)
     let report = try await Churn(settings).run()
+    print("warm-up             \(report.warmUpRounds) rounds")
     print("joins               \(report.joins), \(report.connections) connected")
     print("at once             at most \(report.peak)")
     print("time to connect     \((report.connectMilliseconds * 10).rounded() / 10) ms, median")
     print("frames heard        \(report.packets)")
+    print("longest turn        \(report.longestTurnMilliseconds.rounded()) ms for all clients")
     print("live memory         \(report.before.liveBytes) B, then \(percent(report.growth(\.liveBytes)))")
     let resident = percent(report.growth(\.residentBytes))
     print("resident memory     \(report.before.residentBytes) B, then \(resident)")
