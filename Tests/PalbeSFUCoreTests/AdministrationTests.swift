@@ -157,9 +157,74 @@ struct AdministrationTests {
     #expect(bob.updates(of: "alice").last?.tracks.isEmpty == true)
     let withdrawn = alice.messages.count { if case .trackUnpublished = $0 { true } else { false } }
     #expect(withdrawn == 2)
-    change.metadata = String(repeating: "x", count: 65_537)
+    change.metadata = String(repeating: "x", count: 512 * 1_024 + 1)
     #expect(
       refusal(world.command(.update(room: "room", identity: "alice", change))) == .tooLong(field: "metadata"))
+  }
+
+  @Test("Metadata: 512 KiB each, 8 MiB in a room, so that who joins can be told; attributes 64 KiB")
+  func texts() throws {
+    let world = try World()
+    let most = String(repeating: "x", count: 512 * 1_024)
+    var change = ParticipantChange()
+    change.metadata = most
+    for index in 0..<17 {
+      world.join(try world.client("p\(index)"))
+      let answer = world.command(.update(room: "room", identity: "p\(index)", change))
+      // The room has as much as it may.
+      #expect((refusal(answer) == nil) == (index < 16), "\(index)")
+    }
+    let late = try world.client("late")
+    world.join(late) { $0.metadata = "more" }
+    #expect(late.join?.otherParticipants.map(\.metadata.utf8.count).reduce(0, +) == 16 * most.utf8.count)
+    #expect(late.join?.participant?.metadata == "")
+    change = ParticipantChange()
+    change.attributes = ["a": String(repeating: "x", count: 64 * 1_024)]
+    #expect(
+      refusal(world.command(.update(room: "room", identity: "p16", change))) == .tooLong(field: "attributes"))
+  }
+
+  @Test("A participant's own metadata counts by its size: who says much is refused for a while")
+  func ownTexts() throws {
+    let world = try World()
+    let alice = try world.client("alice")
+    world.join(alice) { $0.canUpdateOwnMetadata = true }
+    let update = LiveKit.UpdateParticipantMetadata.with {
+      $0.metadata = String(repeating: "x", count: 300 * 1_024)
+      $0.requestId = 7
+    }
+    func reasons() -> [LiveKit.RequestResponse.Reason] {
+      alice.messages.compactMap { if case .requestResponse(let answer) = $0 { answer.reason } else { nil } }
+    }
+    for _ in 0..<5 { world.signal(.updateMetadata(update), from: alice) }
+    #expect(reasons() == [.ok, .ok, .ok, .limitExceeded, .limitExceeded])
+    #expect(alice.leaves.isEmpty)
+    world.run(for: .seconds(4))
+    world.signal(.updateMetadata(update), from: alice)
+    #expect(reasons().last == .ok)
+  }
+
+  @Test(
+    "MoveParticipant: a token for the other room, then leave RECONNECT with reason MIGRATION; others see it go"
+  )
+  func move() throws {
+    let world = try World()
+    let (alice, bob) = try call(world)
+    var change = ParticipantChange()
+    change.name = "Alice A."
+    _ = world.command(.update(room: "room", identity: "alice", change))
+    let command = RoomCommand.move(room: "room", identity: "alice", destination: "other")
+    #expect(world.command(command) == .done)
+    let token = try #require(world.tokens.last)
+    #expect(token.connection == alice.connection)
+    #expect(token.grant.room == "other" && token.grant.identity == "alice" && token.grant.name == "Alice A.")
+    #expect(alice.leaves.map(\.action) == [.reconnect] && alice.leaves.map(\.reason) == [.migration])
+    #expect(bob.updates(of: "alice").last?.state == .disconnected)
+    #expect(refusal(world.command(command)) == .noSuchParticipant)
+    // Its signaling is lost for now: there is nobody to tell.
+    world.cut(bob)
+    let other = RoomCommand.move(room: "room", identity: "bob", destination: "other")
+    #expect(refusal(world.command(other)) == .notReachable)
   }
 
   @Test("UpdateSubscriptions and UpdateRoomMetadata")

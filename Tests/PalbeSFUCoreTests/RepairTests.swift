@@ -35,6 +35,9 @@ struct RepairTests {
       ids.read(header, in: unwrapped.span), ids.read(original.header, in: original.bytes.span),
     ].map(\.transportSequenceNumber)
     #expect(numbers[0] != nil && numbers[0] != numbers[1])
+    let totals = world.worker.statistics().totals
+    #expect(totals.nacksReceived == 1 && totals.repairsSent.packets == 1)
+    #expect(totals.repairsSent.bytes > UInt64(repair.bytes.count))
   }
 
   @Test(
@@ -52,6 +55,8 @@ struct RepairTests {
     world.send([try bob.controlPacket([.nack(nack), .nack(nack)])], from: bob)
     world.run(for: .milliseconds(100))
     #expect(world.protectedCount == before + 1)
+    let totals = world.worker.statistics().totals
+    #expect(totals.nacksReceived == 2 && totals.repairsSent.packets == 1)
     // Bob has it already: its replay window refuses it.
     #expect(bob.refused == 1)
     #expect(world.reuses == 0)
@@ -81,6 +86,7 @@ struct RepairTests {
     let sorted = numbers.sorted { Int16(bitPattern: $0 &- $1) < 0 }
     #expect(numbers.count == 12)
     #expect(zip(sorted, sorted.dropFirst()).allSatisfy { $1 &- $0 == 1 })
+    #expect(world.worker.statistics().totals.nacksSent == UInt64(nacks.flatMap(\.sequenceNumbers).count))
     let asked = alice.control.count
     world.run(for: .milliseconds(300))
     #expect(

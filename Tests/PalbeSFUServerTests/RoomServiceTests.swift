@@ -160,8 +160,16 @@ struct RoomServiceTests {
     #expect(code(call("CreateRoom", "\u{1}", type: "application/protobuf")) == "malformed")
     let long = String(repeating: "x", count: 257)
     #expect(code(call("CreateRoom", #"{"name":"\#(long)"}"#)) == "invalid_argument")
-    #expect(code(call("PerformRpc", full(.performRpc, #"{"room":"hall"}"#))) == "unimplemented")
-    #expect(call("PerformRpc", full(.performRpc, #"{"room":"hall"}"#)).status == 501)
+    #expect(code(call("PerformRpc", full(.performRpc, #"{"room":"hall"}"#))) == "not_found")
+    let both = Self.admin + #","destinationRoom":"attic""#
+    func relocate(_ method: String, to room: String = "attic", grants: String = both) -> HTTP.Answer {
+      call(method, #"{"room":"hall","identity":"anna","destination_room":"\#(room)"}"#, grants: grants)
+    }
+    #expect(code(relocate("ForwardParticipant")) == "unimplemented")
+    #expect(relocate("ForwardParticipant").status == 501)
+    #expect(code(relocate("MoveParticipant")) == "not_found")
+    let same = Self.admin + #","destinationRoom":"hall""#
+    #expect(code(relocate("MoveParticipant", to: "hall", grants: same)) == "invalid_argument")
     // Only the web server looks at what is longer than every request may be.
     let answer = HTTP.ask(
       port, path + "ListRooms", method: "POST", headers: json + token + "Content-Length: 2000000\r\n")
@@ -216,7 +224,8 @@ struct UnansweredCallTests {
   func bounded() throws {
     let inbox = try WorkerInbox()
     let service = RoomService(
-      access: LiveAccess(keys: [Tokens.key: Tokens.secret], createsRooms: true), inboxes: [inbox, inbox])
+      access: LiveAccess(keys: [Tokens.key: Tokens.secret], createsRooms: true), inboxes: [inbox, inbox],
+      rooms: LiveRooms())
     let answers = Mutex<[Int: Int]>([:])
     func ask() {
       let responder = HTTPResponder.forTests { response in

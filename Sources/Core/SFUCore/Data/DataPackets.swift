@@ -24,6 +24,7 @@ extension SignalPlane {
       guard packet.sequence > participant.dataSequence else { return }
       participant.dataSequence = packet.sequence
     }
+    if takeAnswer(packet, of: participant) { return }
     // What clients write there is not always true; the channel is.
     packet.kind = label == .reliable ? .reliable : .lossy
     packet.name(sender: participant)

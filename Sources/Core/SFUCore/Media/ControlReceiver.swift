@@ -28,8 +28,10 @@ extension Participant {
       for block in report.blocks { downlink.downTrack(block.ssrc)?.received(block, at: now) }
     case .nack(let nack):
       guard let downTrack = downlink.downTrack(nack.media), downTrack.ssrc == nack.media else { return }
-      context.totals.nacksReceived += 1
-      nack.forEach { context.repairs.append(WaitingRepair(track: downTrack, sequence: $0)) }
+      nack.forEach {
+        context.totals.nacksReceived += 1
+        context.repairs.append(WaitingRepair(track: downTrack, sequence: $0))
+      }
     case .pictureLossIndication(_, let media):
       context.totals.pictureLossesReceived += 1
       refreshPicture(media, at: now)

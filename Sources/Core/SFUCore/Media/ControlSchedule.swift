@@ -108,7 +108,7 @@ extension Participant {
     for stream in uplink.tracks.lazy.flatMap(\.streams) {
       let missing = stream.pollNACKs(at: now, roundTrip: roundTrip)
       if !missing.isEmpty {
-        context.totals.nacksSent += 1
+        context.totals.nacksSent += UInt64(missing.count)
         requests.append(
           .nack(GenericNACK(sender: uplink.localSSRC, media: stream.ssrc, sequenceNumbers: missing)))
       }

@@ -83,8 +83,10 @@ extension LiveKit.TrackSource {
 /// How much text a peer may have others store.
 enum TextLimits {
   static let name = 256
-  static let metadata = 64 * 1_024
+  static let metadata = 512 * 1_024
   static let attributes = 64 * 1_024
+  /// Of everybody in a room together: who joins is told all of it in one message, which its connection has to take.
+  static let room = 8 << 20
 
   /// Of a name that an application gives to how its data is encoded.
   static let encoding = 32
@@ -93,6 +95,19 @@ enum TextLimits {
   static func accepts(name: String) -> Bool { name.utf8.count <= Self.name }
   static func accepts(metadata: String) -> Bool { metadata.utf8.count <= Self.metadata }
   static func accepts(attributes: [String: String]) -> Bool {
-    attributes.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count } <= Self.attributes
+    byteCount(attributes) <= Self.attributes
+  }
+  static func byteCount(_ attributes: [String: String]) -> Int {
+    attributes.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count }
+  }
+}
+
+extension Participant {
+  /// Whether these texts, instead of its own, fit beside those of the others in its room.
+  func mayBeTold(metadata: String, attributes: [String: String]) -> Bool {
+    let others = room.participants.lazy.filter { $0 !== self }.map { other in
+      other.metadata.utf8.count + TextLimits.byteCount(other.attributes)
+    }
+    return others.reduce(metadata.utf8.count + TextLimits.byteCount(attributes), +) <= TextLimits.room
   }
 }

@@ -29,6 +29,12 @@ extension SignalPlane {
       if room.isEmpty { end(room, at: now) }
       return refuse(connection, reason: .joinFailure, action: .disconnect)
     }
+    if !participant.mayBeTold(metadata: participant.metadata, attributes: participant.attributes) {
+      context.log(
+        .warning, "participant's metadata left out: the room has as much as it may", participant.logFields)
+      participant.metadata = ""
+      participant.attributes = [:]
+    }
     room.append(participant)
     directory.insert(participant)
     if room.isDeserted, !room.isWaiting { directory.wait(room, afterDeparture: false, from: now) }

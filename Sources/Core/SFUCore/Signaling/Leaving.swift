@@ -7,7 +7,7 @@ enum Departure {
   case clientLeft, connectionClosed, replaced, pingTimeout, connectTimeout, consentExpired, transportFailed,
     transportClosed, serverShutdown, unknownTrack, removed, roomDeleted, noAnswer,
     flooding, tooSlow, dataFailed, simulatedFailure, simulatedLeave, simulatedReconnect,
-    roomClosed
+    roomClosed, moved
 
   var reason: LiveKit.DisconnectReason {
     switch self {
@@ -21,6 +21,7 @@ enum Departure {
     case .roomDeleted: .roomDeleted
     case .roomClosed: .roomClosed
     case .serverShutdown, .simulatedFailure, .simulatedLeave: .serverShutdown
+    case .moved: .migration
     }
   }
 
@@ -31,7 +32,7 @@ enum Departure {
     case .replaced, .removed, .roomDeleted, .flooding, .simulatedLeave, .roomClosed: .disconnect
     // Its network may have come back, or another server may take it: everything from the start.
     case .serverShutdown, .pingTimeout, .connectTimeout, .consentExpired, .transportFailed, .unknownTrack,
-      .noAnswer, .tooSlow, .dataFailed, .simulatedReconnect:
+      .noAnswer, .tooSlow, .dataFailed, .simulatedReconnect, .moved:
       .reconnect
     }
   }
@@ -57,6 +58,7 @@ enum Departure {
     case .serverShutdown: "participant told to leave"
     case .simulatedFailure: "participant's session dropped as it asked"
     case .simulatedLeave, .simulatedReconnect: "participant told to leave as it asked"
+    case .moved: "participant moved to another room by an operator"
     }
   }
 }
@@ -144,6 +146,7 @@ extension SignalPlane {
     participant.close(at: now)
     room.remove(participant)
     directory.remove(participant)
+    endCalls(to: participant)
     if let connection = participant.connection { context.events.append(.close(connection)) }
     if case .replaced = departure {
     } else {

@@ -4,11 +4,14 @@ import PalbeUnits
 
 /// An operator's commands.
 extension SignalPlane {
-  func carryOut(_ command: RoomCommand, at now: Instant) -> RoomAnswer {
-    do throws(RoomRefusal) { return try answer(command, at: now) } catch { return .refused(error) }
+  /// Nil: the answer comes later.
+  func carryOut(_ command: RoomCommand, as id: CommandID, at now: Instant) -> RoomAnswer? {
+    do throws(RoomRefusal) { return try answer(command, as: id, at: now) } catch { return .refused(error) }
   }
 
-  private func answer(_ command: RoomCommand, at now: Instant) throws(RoomRefusal) -> RoomAnswer {
+  private func answer(_ command: RoomCommand, as id: CommandID, at now: Instant) throws(RoomRefusal)
+    -> RoomAnswer?
+  {
     switch command {
     case .create(let settings): return .room(try create(settings, at: now).info)
     case .list(let names):
@@ -47,7 +50,26 @@ extension SignalPlane {
       room.metadata = metadata
       room.broadcast()
       return .room(room.info)
+    case .move(let name, let identity, let destination):
+      try move(try participant(name, identity), to: destination, at: now)
+      return .done
+    case .call(let request):
+      try call(request, as: id, at: now)
+      return nil
     }
+  }
+
+  /// Rooms live on workers, and a transport cannot change its worker: the participant gets a token for the other room and
+  /// joins there anew, as its SDK does after any `leave` with RECONNECT. What it publishes it publishes again.
+  private func move(_ participant: Participant, to room: String, at now: Instant) throws(RoomRefusal) {
+    guard let connection = participant.connection else { throw .notReachable }
+    var grant = participant.grant
+    grant.room = room
+    grant.name = participant.name
+    grant.metadata = participant.metadata
+    grant.attributes = participant.attributes
+    context.events.append(.refreshToken(connection, grant))
+    remove(participant, .moved, at: now)
   }
 
   /// A packet without a sender.
@@ -74,7 +96,7 @@ extension SignalPlane {
     return room
   }
 
-  private func participant(_ name: String, _ identity: String) throws(RoomRefusal) -> Participant {
+  func participant(_ name: String, _ identity: String) throws(RoomRefusal) -> Participant {
     guard let participant = try room(name).participant(identity: identity) else { throw .noSuchParticipant }
     return participant
   }
@@ -130,6 +152,10 @@ extension SignalPlane {
     guard TextLimits.accepts(name: change.name ?? "") else { throw .tooLong(field: "name") }
     guard TextLimits.accepts(metadata: change.metadata ?? "") else { throw .tooLong(field: "metadata") }
     guard TextLimits.accepts(attributes: attributes) else { throw .tooLong(field: "attributes") }
+    guard participant.mayBeTold(metadata: change.metadata ?? participant.metadata, attributes: attributes)
+    else {
+      throw .tooLong(field: "all metadata of the room together")
+    }
     if let name = change.name { participant.name = name }
     if let metadata = change.metadata { participant.metadata = metadata }
     participant.attributes = attributes

@@ -36,7 +36,7 @@ struct SignalPlane {
     case .trackSetting(let request): updateTrackSettings(request, of: participant, at: now)
     case .subscriptionPermission(let request):
       updateSubscriptionPermission(request, of: participant, at: now)
-    case .updateMetadata(let request): updateMetadata(request, of: participant)
+    case .updateMetadata(let request): updateMetadata(request, of: participant, at: now)
     case .updateAudioTrack(let request): updateAudioTrack(request, of: participant)
     case .updateVideoTrack(let request): updateVideoTrack(request, of: participant)
     case .ping: participant.send(.pong(context.clock.unixMilliseconds(at: now)))
@@ -65,7 +65,7 @@ struct SignalPlane {
 
 extension Participant {
   /// False when it has asked for too much by signaling.
-  fileprivate func mayAsk(_ cost: Int = 1, at now: Instant) -> Bool {
+  func mayAsk(_ cost: Int = 1, at now: Instant) -> Bool {
     context.configuration.signalAllowance.admits(cost, on: &signals, at: now)
   }
 

@@ -50,7 +50,10 @@ extension SignalPlane {
     return enough.map { Int($0.quality.rawValue) }.min() ?? .max
   }
 
-  func updateMetadata(_ request: LiveKit.UpdateParticipantMetadata, of participant: Participant) {
+  /// Everybody is told all of it again: a KiB counts as much as a message of its own.
+  func updateMetadata(
+    _ request: LiveKit.UpdateParticipantMetadata, of participant: Participant, at now: Instant
+  ) {
     let answer = LiveKit.RequestResponse.Request.updateMetadata(request)
     guard participant.grant.canUpdateOwnMetadata else {
       participant.respond(.notAllowed, id: request.requestId, to: answer)
@@ -58,7 +61,10 @@ extension SignalPlane {
     }
     let attributes = participant.attributes(changedBy: request.attributes)
     guard TextLimits.accepts(name: request.name), TextLimits.accepts(metadata: request.metadata),
-      TextLimits.accepts(attributes: attributes)
+      TextLimits.accepts(attributes: attributes),
+      participant.mayBeTold(
+        metadata: request.metadata.isEmpty ? participant.metadata : request.metadata, attributes: attributes),
+      participant.mayAsk((request.metadata.utf8.count + TextLimits.byteCount(attributes)) / 1_024, at: now)
     else {
       participant.respond(.limitExceeded, id: request.requestId, to: answer)
       return

@@ -24,6 +24,10 @@ public enum RoomCommand: Sendable {
   case sendData(LiveKit.SendDataRequest)
   /// The room's metadata.
   case setMetadata(room: String, metadata: String)
+  /// Tells a participant to go on in another room.
+  case move(room: String, identity: String, destination: String)
+  /// Calls a method of a participant's.
+  case call(LiveKit.PerformRpcRequest)
 }
 
 /// How a room is made.
@@ -65,6 +69,8 @@ public enum RoomAnswer: Sendable, Equatable {
   case participant(LiveKit.ParticipantInfo)
   case participants([LiveKit.ParticipantInfo])
   case track(LiveKit.TrackInfo)
+  /// What a method returned.
+  case payload(String)
   case refused(RoomRefusal)
 }
 
@@ -77,6 +83,14 @@ public enum RoomRefusal: Error, Sendable, Equatable, CustomStringConvertible {
   case tooLong(field: String)
   /// Unmuting for somebody else is not allowed here.
   case mayNotUnmute
+  /// It has no signaling at the moment.
+  case notReachable
+  /// As many calls to participants wait as may.
+  case tooManyCalls
+  /// A participant did not answer a call in time.
+  case noAnswer
+  /// A method failed, in its participant's words.
+  case callFailed(code: UInt32, message: String, data: String)
 
   /// One line for a person.
   public var description: String {
@@ -88,6 +102,10 @@ public enum RoomRefusal: Error, Sendable, Equatable, CustomStringConvertible {
     case .draining: "the server is shutting down"
     case .tooLong(let field): "\(field) is too long"
     case .mayNotUnmute: "a track can only be unmuted by its publisher"
+    case .notReachable: "participant has no signaling connection at the moment"
+    case .tooManyCalls: "too many remote calls are waiting"
+    case .noAnswer: "participant did not answer in time"
+    case .callFailed(_, let message, _): message
     }
   }
 }

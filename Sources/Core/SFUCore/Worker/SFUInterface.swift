@@ -67,7 +67,7 @@ public enum SFUInput: Sendable {
   case closed(ConnectionID)
   /// A TCP connection that datagrams came from has ended.
   case disconnected(SocketAddress)
-  /// An operator's command; its answer is an event.
+  /// An operator's command; its answer is an event, which may come later.
   case command(CommandID, RoomCommand)
   /// What the thread that owns SCTP has to say to one of this worker's peers.
   case sctp(SCTPReport)

@@ -67,7 +67,9 @@ import PalbeWire
     case .closed(let connection): signals.closed(connection, at: now)
     case .disconnected(let address): directory.release(address)
     case .command(let id, let command):
-      context.events.append(.answer(id, signals.carryOut(command, at: now)))
+      if let answer = signals.carryOut(command, as: id, at: now) {
+        context.events.append(.answer(id, answer))
+      }
     case .sctp(let report): signals.take(report, at: now)
     case .drain: context.isDraining = true
     case .reconfigure(let configuration): context.reconfigure(configuration)
@@ -121,6 +123,7 @@ import PalbeWire
       guard let count = repair.track.repair(repair.sequence, using: &repaired, into: &buffer, at: now),
         let destination = repair.track.subscriber.downTransport.remote
       else { continue }
+      context.totals.repairsSent.count(packetOf: count)
       return Transmit(destination: destination, count: count)
     }
     return context.pollPaced(using: &repaired, into: &buffer, at: now)
@@ -146,6 +149,7 @@ import PalbeWire
     media.removeAll()
     context.now = now
     context.restartDeadlines(at: now)
+    signals.expireCalls(at: now)
     directory.forEachOver(at: now) { signals.end($0, at: now) }
     directory.forEachDue(at: now) { participant in
       if let expiry = participant.handleTimeout(at: now) {

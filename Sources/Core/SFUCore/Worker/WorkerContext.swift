@@ -21,6 +21,8 @@ final class WorkerContext {
   var datagrams = BoundedQueue<WaitingDatagram>(limit: 4_096)
   /// A subscriber repeats the request that is dropped here.
   var repairs = BoundedQueue<WaitingRepair>(limit: 4_096)
+  /// Operators' calls to participants.
+  var calls = RemoteCalls()
   /// The time of the input in hand.
   var now: Instant
   private var peerCount: UInt64 = 0

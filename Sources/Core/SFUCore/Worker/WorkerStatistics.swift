@@ -44,6 +44,11 @@ public struct TrafficCount: Sendable, Equatable {
     bytes += other.bytes
   }
 
+  mutating func count(packetOf byteCount: Int) {
+    packets += 1
+    bytes += UInt64(byteCount)
+  }
+
   mutating func add(_ statistics: SenderStatistics) {
     packets += statistics.packetCount
     bytes += statistics.byteCount
@@ -64,9 +69,13 @@ public struct WorkerTotals: Sendable, Equatable {
   public internal(set) var repairsReceived = TrafficCount()
   /// Without repairs.
   public internal(set) var sent = TrafficCount()
+  /// Packets that subscribers asked for again and got; bytes with all that is around the payload.
+  public internal(set) var repairsSent = TrafficCount()
   /// Packets of publishers that never came.
   public internal(set) var lost: UInt64 = 0
+  /// Packets that subscribers asked for.
   public internal(set) var nacksReceived: UInt64 = 0
+  /// Packets that publishers were asked for.
   public internal(set) var nacksSent: UInt64 = 0
   public internal(set) var pictureLossesReceived: UInt64 = 0
   public internal(set) var pictureLossesSent: UInt64 = 0
@@ -117,6 +126,7 @@ public struct WorkerTotals: Sendable, Equatable {
     received.add(other.received)
     repairsReceived.add(other.repairsReceived)
     sent.add(other.sent)
+    repairsSent.add(other.repairsSent)
     lost += other.lost
     nacksReceived += other.nacksReceived
     nacksSent += other.nacksSent

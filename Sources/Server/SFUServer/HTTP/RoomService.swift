@@ -18,11 +18,13 @@ final class RoomService: Sendable {
 
   private let access: LiveAccess
   private let inboxes: [WorkerInbox]
+  private let rooms: LiveRooms
   private let waitingCount = Atomic<Int>(0)
 
-  init(access: LiveAccess, inboxes: [WorkerInbox]) {
+  init(access: LiveAccess, inboxes: [WorkerInbox], rooms: LiveRooms) {
     self.access = access
     self.inboxes = inboxes
+    self.rooms = rooms
   }
 
   /// Whether a path is one of a Twirp service.
@@ -55,6 +57,7 @@ final class RoomService: Sendable {
       if case .createRoom = content, !acceptsRooms {
         throw .init(.unavailable, "the server is shutting down")
       }
+      if case .moveParticipant(let request) = content { try check(request, acceptsRooms: acceptsRooms) }
       guard let command = RoomCommand(content) else {
         throw .init(.unimplemented, "\(call.method.rawValue) is not supported by this server")
       }
@@ -63,6 +66,17 @@ final class RoomService: Sendable {
       }
     } catch {
       responder.send(Self.response(error))
+    }
+  }
+
+  /// Who is moved must be let in there.
+  private func check(_ request: LiveKit.MoveParticipantRequest, acceptsRooms: Bool) throws(LiveKit.TwirpError)
+  {
+    guard request.destinationRoom != request.room else {
+      throw .init(.invalidArgument, "the participant is in that room")
+    }
+    guard rooms.contains(request.destinationRoom) || access.createsRooms && acceptsRooms else {
+      throw .init(.notFound, "destination room does not exist")
     }
   }
 
@@ -140,6 +154,9 @@ final class RoomService: Sendable {
       body = encoding.encode(LiveKit.MuteRoomTrackResponse.with { $0.track = track })
     case (.updateSubscriptions, .done): body = encoding.encode(LiveKit.UpdateSubscriptionsResponse())
     case (.sendData, .done): body = encoding.encode(LiveKit.SendDataResponse())
+    case (.moveParticipant, .done): body = encoding.encode(LiveKit.MoveParticipantResponse())
+    case (.performRpc, .payload(let payload)):
+      body = encoding.encode(LiveKit.PerformRpcResponse.with { $0.payload = payload })
     default: return response(.init(.internal, "the worker gave an answer to another question"))
     }
     return HTTPResponse(
@@ -188,9 +205,16 @@ extension LiveKit.TwirpError {
       case .tooManyRooms: .resourceExhausted
       case .draining: .unavailable
       case .tooLong: .invalidArgument
-      case .mayNotUnmute: .failedPrecondition
+      case .mayNotUnmute, .notReachable, .callFailed: .failedPrecondition
+      case .tooManyCalls: .resourceExhausted
+      case .noAnswer: .deadlineExceeded
       }
     self.init(code, refusal.description)
+    if case .callFailed(let code, _, let data) = refusal {
+      // The numbers of LiveKit's clients: 1400 no such method, 1500 the method failed, and so on.
+      meta = ["rpc_code": "\(code)"]
+      if !data.isEmpty { meta["rpc_data"] = data }
+    }
   }
 }
 
@@ -219,7 +243,11 @@ extension RoomCommand {
     case .updateRoomMetadata(let request):
       self = .setMetadata(room: request.room, metadata: request.metadata)
     case .sendData(let request): self = .sendData(request)
-    case .forwardParticipant, .moveParticipant, .performRpc: return nil
+    case .moveParticipant(let request):
+      self = .move(room: request.room, identity: request.identity, destination: request.destinationRoom)
+    case .performRpc(let request): self = .call(request)
+    // A worker has no transports in another one's room, and each of its own would need a second subscription there.
+    case .forwardParticipant: return nil
     }
   }
 }

@@ -39,7 +39,7 @@ final class SignalingService: WebServerHandler {
 
   init(access: LiveAccess, inboxes: [WorkerInbox], rooms: LiveRooms, log: ServerLog) {
     self.access = access
-    roomService = RoomService(access: access, inboxes: inboxes)
+    roomService = RoomService(access: access, inboxes: inboxes, rooms: rooms)
     self.inboxes = inboxes
     self.rooms = rooms
     self.log = log
@@ -155,13 +155,21 @@ final class SignalingService: WebServerHandler {
       ])
   }
 
-  static var limits: WebServerLimits {
+  static func limits(_ configured: SFUServer.Configuration.Limits) -> WebServerLimits {
     var limits = WebServerLimits()
+    limits.connectionCount = configured.connections
+    limits.perAddress.connectionCount = configured.connectionsPerAddress
+    limits.perAddress.connectionsPerSecond = configured.newConnectionsPerAddress
+    limits.perAddress.connectionBurst = configured.newConnectionsPerAddress * 10
+    limits.perAddress.requestsPerSecond = configured.requestsPerAddress
+    limits.perAddress.requestBurst = configured.requestsPerAddress * 10
     limits.additionalHeaderNames = ["access-control-request-headers"]
     // Refusals too: a browser shows a script nothing without it.
     limits.commonHeaders = [.init("access-control-allow-origin", "*")]
-    // A session description has at most 256 KiB.
-    limits.messageByteCount = 512 << 10
+    // A session description has at most 256 KiB, metadata 512.
+    limits.messageByteCount = 1 << 20
+    // Twice what a room's participants may have in metadata, which one message tells who joins.
+    limits.sendQueueByteCount = 16 << 20
     limits.requestBodyByteCount = LiveKit.RoomServiceLimits().body
     return limits
   }

@@ -41,7 +41,7 @@ final class WorkerInbox: Sendable {
   init() throws(SystemError) {
     signals = try Mailbox(capacity: Self.signalCapacity)
     // Refuses nothing: an end that is lost leaves a participant in its room for ever. It is bounded all the same, by
-    // one end or command for each connection the web server holds, at most 4,096, and the server's one `stop`.
+    // one end or command for each connection the web server holds, and the server's one `stop`.
     controls = try Mailbox(capacity: .max)
     turnedAt = Atomic(MonotonicClock.now().nanoseconds)
   }

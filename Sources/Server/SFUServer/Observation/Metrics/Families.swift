@@ -45,20 +45,22 @@ extension Exposition {
     let outgoing = ("direction", "outgoing")
     let initial = ("transmission", "initial")
     let again = ("transmission", "retransmit")
-    family("livekit_packet_total", .counter, "RTP packets; repairs sent are not counted.") {
+    family("livekit_packet_total", .counter, "RTP packets; a repair is one that was sent again.") {
       $0.sample([incoming, initial], value: totals.received.packets)
       $0.sample([incoming, again], value: totals.repairsReceived.packets)
       $0.sample([outgoing, initial], value: totals.sent.packets)
+      $0.sample([outgoing, again], value: totals.repairsSent.packets)
     }
-    family("livekit_packet_bytes", .counter, "Payload bytes of RTP packets.") {
+    family("livekit_packet_bytes", .counter, "Payload bytes of RTP packets; of repairs sent all bytes.") {
       $0.sample([incoming, initial], value: totals.received.bytes)
       $0.sample([incoming, again], value: totals.repairsReceived.bytes)
       $0.sample([outgoing, initial], value: totals.sent.bytes)
+      $0.sample([outgoing, again], value: totals.repairsSent.bytes)
     }
     family("livekit_packet_loss_total", .counter, "Packets of publishers that never came.") {
       $0.sample([incoming], value: totals.lost)
     }
-    family("livekit_nack_total", .counter, "Requests for lost packets.") {
+    family("livekit_nack_total", .counter, "Packets that were asked for again.") {
       $0.sample([incoming], value: totals.nacksReceived)
       $0.sample([outgoing], value: totals.nacksSent)
     }
