@@ -65,7 +65,7 @@ struct OperationTests {
     var configuration = SFUServer.Configuration(keys: [Tokens.key: "another"])
     configuration.worker.createsRooms = false
     configuration.log = ServerLog(level: .warning)
-    server.reload(configuration)
+    try server.reload(configuration)
     #expect(validate(server, "hall").status == 401)
     #expect(validate(server, "hall", secret: "another").status == 200)
     #expect(validate(server, "other", secret: "another").status == 404)

@@ -212,6 +212,77 @@ struct ToolTests {
     for line in result.errors.split(separator: "\n") { #expect(line.hasPrefix("{") && line.hasSuffix("}")) }
   }
 
+  @Test(
+    "S4 part 4: SIGHUP brings a new certificate to new connections, open ones stay; a broken one changes nothing"
+  )
+  func certificates() async throws {
+    let folder = try TemporaryFolder()
+    func write(_ text: String, _ name: String) throws {
+      try text.write(toFile: folder.path(name), atomically: true, encoding: .utf8)
+    }
+    try write(TestCertificates.first, "first.pem")
+    try write(TestCertificates.second, "second.pem")
+    try write(TestCertificates.first, "cert.pem")
+    try write(TestCertificates.firstKey, "key.pem")
+    try write(
+      "keys: {\(Tokens.key): one}\ntls: {cert_file: \(folder.path("cert.pem")), key_file: \(folder.path("key.pem"))}\n",
+      "sfu.yaml")
+    let tool = try ToolProcess(
+      "palbe-sfu",
+      [
+        "serve", "--config", folder.path("sfu.yaml"), "--host", "127.0.0.1", "--port", "0", "--udp-port", "0",
+        "--workers", "1",
+      ])
+    let port = try #require(listening(tool.readLine())).signaling
+    func join(trusting name: String, secret: String) async throws -> WebSocketClient {
+      let token = Tokens.join(room: "hall", identity: name + secret, secret: secret)
+      var options = WebSocketClient.Options()
+      options.trustedCertificateFile = folder.path(name)
+      return try await WebSocketClient.connect(
+        to: "wss://localhost:\(port)/rtc/v1?access_token=\(token)&join_request=\(JoinRequests.item())",
+        options: options)
+    }
+    /// Reloads, and returns when that is done: then the key with this secret lets people in.
+    func reload(secret: String, then name: String) async throws -> WebSocketClient {
+      let text = try String(contentsOfFile: folder.path("sfu.yaml"), encoding: .utf8)
+      let lines = text.split(separator: "\n").dropFirst()
+      try write("keys: {\(Tokens.key): \(secret)}\n" + lines.joined(separator: "\n") + "\n", "sfu.yaml")
+      tool.terminate(with: SIGHUP)
+      while true {
+        if let socket = try? await join(trusting: name, secret: secret) { return socket }
+      }
+    }
+    func isAlive(_ socket: WebSocketClient) async -> Bool {
+      socket.send(binary: LiveKit.SignalRequest(.ping(7)).serialized())
+      for await message in socket.messages {
+        if case .binary(let bytes) = message,
+          case .pong? = try? LiveKit.SignalResponse(serialized: bytes).message
+        {
+          return true
+        }
+      }
+      return false
+    }
+    let old = try await join(trusting: "first.pem", secret: "one")
+    try write(TestCertificates.second, "cert.pem")
+    try write(TestCertificates.secondKey, "key.pem")
+    let new = try await reload(secret: "two", then: "second.pem")
+    await #expect(throws: WebSocketClientError.self) { try await join(trusting: "first.pem", secret: "two") }
+    #expect(await isAlive(old))
+    try write("nothing of the kind", "cert.pem")
+    // The next reload follows when this one is done.
+    _ = try await reload(secret: "three", then: "second.pem")
+    let newest = try await reload(secret: "four", then: "second.pem")
+    for socket in [old, new, newest] { #expect(await isAlive(socket)) }
+    tool.terminate(with: SIGINT)
+    tool.terminate(with: SIGINT)
+    let result = tool.finish()
+    #expect(result.code == 0)
+    #expect(result.errors.contains("info certificate loaded expires_unix="))
+    #expect(result.errors.contains("warning certificate not reloaded reason="))
+    #expect(!result.errors.contains("PRIVATE KEY"))
+  }
+
   @Test("config prints what is in effect without secrets, and is one line where it is wrong")
   func config() throws {
     let result = try ToolProcess.run("palbe-sfu", ["config", "--key", "app:nOtToBeSeEn", "--port", "81"])

@@ -48,6 +48,9 @@ private final class Receiver: WebServerHandler {
     .reject(.text("", status: 404))
   }
 
+  /// What came so far.
+  var all: [Hook] { state.withLock { $0.hooks } }
+
   /// The first hooks, once there are so many.
   func hooks(_ count: Int) async -> [Hook] {
     func found() -> [Hook]? {
@@ -81,7 +84,8 @@ struct WebhookTests {
   ) throws -> WebhookSender {
     let url = try #require(WebhookURL("http://127.0.0.1:\(port)/hook?a=b"))
     var settings = WebhookSender.Settings(
-      urls: [url], signer: WebhookSigner(keyName: Tokens.key, secret: Tokens.secret))
+      target: WebhookTarget(
+        urls: [url], signer: WebhookSigner(keyName: Tokens.key, secret: Tokens.secret)))
     settings.firstWait = .milliseconds(1)
     change(&settings)
     return try WebhookSender(settings, log: ServerLog(level: .warning))
@@ -143,12 +147,56 @@ struct WebhookTests {
     let sender = try sender(to: receiver.port) { $0.firstWait = .seconds(1) }
     sender.post(notice(.roomStarted, "hall"))
     _ = await handler.hooks(1)
-    sender.sign(with: WebhookSigner(keyName: "new", secret: "other"))
+    let url = try #require(WebhookURL("http://127.0.0.1:\(receiver.port)/hook?a=b"))
+    sender.change(to: WebhookTarget(urls: [url], signer: WebhookSigner(keyName: "new", secret: "other")))
     let token = try #require(await handler.hooks(2)[1].headers.header("authorization"))
     #expect(throws: Never.self) {
       try AccessToken(verifying: token, keys: ["new": "other"], now: Tokens.now)
     }
     sender.stop()
+  }
+
+  @Test("A reload changes who is told: nobody, somebody, somebody else; a wrong one changes nothing")
+  func newAddresses() async throws {
+    let first = Receiver()
+    let second = Receiver()
+    let firstServer = try receiver(first)
+    let secondServer = try receiver(second)
+    func configuration(_ urls: [String], key: String? = nil) -> SFUServer.Configuration {
+      var configuration = SFUServer.Configuration(keys: [Tokens.key: Tokens.secret])
+      configuration.log = ServerLog(level: .warning)
+      configuration.webhooks.urls = urls
+      configuration.webhooks.keyName = key
+      return configuration
+    }
+    let server = try SFUServer.onLoopback(workers: 1)
+    defer { server.stop() }
+    /// Returns when the worker has told of the room.
+    func join(_ room: String) async throws -> SignalClient {
+      let client = try await SignalClient.connect(to: server, room: room, identity: "i")
+      _ = try await client.next()
+      await withCheckedContinuation { done in server.inboxes[0].post(.measure { _ in done.resume() }) }
+      return client
+    }
+    var clients = [try await join("before")]
+    try server.reload(configuration(["http://127.0.0.1:\(firstServer.port)/a"]))
+    clients.append(try await join("told"))
+    #expect(await first.hooks(1)[0].event.room?.name == "told")
+    for wrong in [configuration(["ftp://nowhere"]), configuration(["http://127.0.0.1:1/"], key: "nobody")] {
+      #expect(throws: SFUServerError.self) { try server.reload(wrong) }
+    }
+    try server.reload(configuration(["http://127.0.0.1:\(secondServer.port)/b"]))
+    clients.append(try await join("elsewhere"))
+    let hook = await second.hooks(1)[0]
+    #expect(hook.event.room?.name == "elsewhere" && hook.headers.path == "/b")
+    #expect(first.all.allSatisfy { $0.event.room?.name == "told" })
+    try server.reload(configuration([]))
+    clients.append(try await join("silent"))
+    try server.reload(configuration(["http://127.0.0.1:\(secondServer.port)/b"]))
+    clients.append(try await join("again"))
+    let names = await second.hooks(2).compactMap(\.event.room?.name)
+    #expect(names == ["elsewhere", "again"])
+    withExtendedLifetime(clients) {}
   }
 
   @Test("A receiver that is not there holds up neither others nor the stop; what is left is counted")
@@ -159,7 +207,7 @@ struct WebhookTests {
     let closedPort = closed.port
     closed.stop()
     let sender = try sender(to: closedPort) { settings in
-      settings.urls.append(WebhookURL("http://127.0.0.1:\(receiver.port)/")!)
+      settings.target?.urls.append(WebhookURL("http://127.0.0.1:\(receiver.port)/")!)
       settings.farewell = .milliseconds(1)
     }
     sender.post(notice(.roomStarted, "hall"))
@@ -179,12 +227,12 @@ struct WebhookTests {
     let receiver = try receiver(handler, certificate: files)
     let url = try #require(WebhookURL("https://localhost:\(receiver.port)/"))
     let distrustful = try sender(to: 1) {
-      $0.urls = [url]
+      $0.target?.urls = [url]
       $0.farewell = .milliseconds(100)
     }
     distrustful.post(notice(.roomStarted, "distrusted"))
     let sender = try sender(to: 1) {
-      $0.urls = [url]
+      $0.target?.urls = [url]
       $0.authorities = files.certificate
     }
     sender.post(notice(.roomStarted, "trusted"))

@@ -65,7 +65,8 @@ final class ServerService {
     info.gid = -1
     info.uid = -1
     info.max_http_header_data = UInt16(clamping: limits.requestHeadByteCount)
-    info.max_http_header_pool = UInt16(clamping: limits.connectionCount)
+    // Taken only while a head is read, and each holds one.
+    info.max_http_header_pool = UInt16(min(limits.connectionCount, 4_096))
     info.pt_serv_buf_size = 16_384
     info.fd_limit_per_thread = UInt32(clamping: limits.connectionCount + 16)
     info.count_threads = 1

@@ -24,7 +24,7 @@ public final class SFUServer: Sendable {
   public struct Configuration: Sendable {
     /// The address both ports listen on; "0.0.0.0" is every IPv4 address, "::" every address. Its port is not
     /// read.
-    public var host = SocketAddress(ipv4: 0, 0, 0, 0, port: 0)
+    public var host = SocketAddress(ipv6High: 0, low: 0, port: 0)
     /// The TCP port of signaling; 0 takes any free one.
     public var port: UInt16 = 7_880
     /// The UDP port of the first worker, whose successors take the ones after it; 0 gives each any free one.
@@ -52,6 +52,8 @@ public final class SFUServer: Sendable {
     public var usesExternalAddress = false
     /// The servers to ask, as "name:port"; public ones where this is empty.
     public var stunServers: [String] = []
+    /// Clients are told of the TCP ports alone.
+    public var announcesOnlyTCP = false
     /// The host's own addresses are announced beside the external one.
     public var announcesInternalAddresses = false
     /// A file for every RTP packet received, as it was after SRTP: a debugging aid that shows what the SFU
@@ -66,6 +68,25 @@ public final class SFUServer: Sendable {
     /// Where events are told.
     public var log = ServerLog(level: .info)
 
+    /// What is taken at once and from one address.
+    public var limits = Limits()
+
+    /// What the server takes before it knows whom from. An IPv6 network of 64 bits is one address; this machine's own are
+    /// not limited, since a proxy may run on it.
+    public struct Limits: Sendable {
+      /// Connections to the signaling port.
+      public var connections = 16_384
+      /// Connections of one address to the signaling port, and to each worker's port for ICE-TCP.
+      public var connectionsPerAddress = 1_024
+      /// New connections of one address in a second, to the signaling port; in a burst ten times that.
+      public var newConnectionsPerAddress = 100
+      /// Requests of one address in a second, joins among them; in a burst ten times that.
+      public var requestsPerAddress = 200
+
+      /// The limits above.
+      public init() {}
+    }
+
     /// Where events are posted to.
     public struct Webhooks: Sendable {
       /// http or https; each gets every event. Empty turns webhooks off.
@@ -79,7 +100,7 @@ public final class SFUServer: Sendable {
       public init() {}
     }
 
-    /// The default ports on every IPv4 address.
+    /// The default ports on every address of the host.
     public init(keys: [String: String]) { self.keys = keys }
   }
 
@@ -98,7 +119,7 @@ public final class SFUServer: Sendable {
   private let service: SignalingService
   private let webs: [WebServer]
   private let metrics: WebServer?
-  private let webhooks: WebhookSender?
+  private let webhooks: WebhookSender
   private let log: ServerLog
   private let isStopped = Atomic<Bool>(false)
 
@@ -111,10 +132,10 @@ public final class SFUServer: Sendable {
     do throws(SFUServerError) {
       workers = try Workers(configuration) { notice in
         rooms.take(notice)
-        webhooks?.post(notice)
+        webhooks.post(notice)
       }
     } catch {
-      webhooks?.stop()
+      webhooks.stop()
       throw error
     }
     let access = LiveAccess(
@@ -124,7 +145,7 @@ public final class SFUServer: Sendable {
       webs = try Self.listen(configuration, service)
     } catch {
       workers.stop()
-      webhooks?.stop()
+      webhooks.stop()
       throw error
     }
     var address = configuration.listenAddresses[0]
@@ -142,7 +163,7 @@ public final class SFUServer: Sendable {
     do throws(SFUServerError) {
       metrics = try Self.metrics(configuration, service, workers, webs)
     } catch {
-      webhooks?.stop()
+      webhooks.stop()
       throw error
     }
     if let metrics { address.port = metrics.port }
@@ -181,12 +202,13 @@ public final class SFUServer: Sendable {
   /// Participants in all rooms, as of a second ago at most.
   public var participantCount: Int { inboxes.reduce(0) { $0 + $1.participantCount } }
 
-  /// Takes over what can change without dropping calls: keys, the log's level, and how rooms and participants
-  /// are treated. The rest of the configuration is not read.
-  public func reload(_ configuration: Configuration) {
+  /// Takes over what can change without dropping calls: keys, webhooks, the log's level, and how rooms and participants
+  /// are treated. The rest of the configuration is not read. What throws has changed nothing.
+  public func reload(_ configuration: Configuration) throws(SFUServerError) {
+    let target = try WebhookTarget(configuration)
     log.setLevel(configuration.log.level)
     access.change(keys: configuration.keys, createsRooms: configuration.worker.createsRooms)
-    if let signer = WebhookSigner(configuration) { webhooks?.sign(with: signer) }
+    webhooks.change(to: target)
     var worker = configuration.worker
     worker.serverVersion = Release.version
     for inbox in inboxes { inbox.post(.reconfigure(worker, TokenMinter(keys: configuration.keys))) }
@@ -216,7 +238,8 @@ public final class SFUServer: Sendable {
         webs.append(
           try WebServer(
             host: address.host, port: webs.first?.port ?? configuration.port,
-            certificate: configuration.certificate, limits: SignalingService.limits, handler: service))
+            certificate: configuration.certificate, limits: SignalingService.limits(configuration.limits),
+            handler: service))
       } catch {
         for web in webs { web.stop() }
         throw SFUServerError(error, host: address.host)
@@ -235,7 +258,7 @@ public final class SFUServer: Sendable {
     for port in dataPorts { SCTPThread.detach(port) }
     for web in webs { web.stop() }
     metrics?.stop()
-    webhooks?.stop()
+    webhooks.stop()
     log.write(.info, "server stopped")
   }
 }

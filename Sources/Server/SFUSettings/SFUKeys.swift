@@ -14,7 +14,7 @@ public enum SFUKeys {
     .list("ADDRESS", "a list of IPv4 or IPv6 addresses") {
       $0.isEmpty || SocketAddress(host: $0, port: 0) != nil
     },
-    default: [], words: "every IPv4 address; with --dev 127.0.0.1",
+    default: [], words: "every IPv4 and IPv6 address; with --dev 127.0.0.1",
     "addresses to listen on, for all ports")
   public static let keys = Setting(
     "keys", "--key", .keys, default: [], words: "", reloads: true, isSecret: true,
@@ -42,6 +42,9 @@ public enum SFUKeys {
     "rtc.tcp_port", "--tcp-port", .optional(.integer(0...65_535)), default: nil,
     words: "7881; none with --dev or where rtc.udp_port is 0",
     "TCP port for media of clients that cannot send UDP (ICE-TCP), the workers' in a row; 0 takes any")
+  public static let forceTCP = Setting(
+    "rtc.force_tcp", "--force-tcp", .boolean, default: false,
+    "clients are told of the TCP ports alone, for networks that no UDP reaches")
   public static let useExternalIP = Setting(
     "rtc.use_external_ip", "--use-external-ip", .boolean, default: false,
     "announces the address that STUN servers see, where rtc.node_ip is not given")
@@ -111,6 +114,18 @@ public enum SFUKeys {
   public static let checkRate = Setting(
     "limit.checks_per_address", "--max-checks", .integer(10...1_000_000), default: 500,
     "ICE checks a second that are looked at from one address without a participant")
+  public static let connections = Setting(
+    "limit.connections", "--max-connections", .integer(16...60_000), default: 16_384,
+    "connections to the signaling port at once; a further one is closed unread")
+  public static let connectionsPerAddress = Setting(
+    "limit.connections_per_address", "--max-address-connections", .integer(1...60_000), default: 1_024,
+    "connections at once from one address, to the signaling port and to each TCP port for media")
+  public static let connectionRate = Setting(
+    "limit.new_connections_per_address", "--max-new-connections", .integer(1...100_000), default: 100,
+    "new connections a second from one address to the signaling port; ten times that in a burst")
+  public static let requestRate = Setting(
+    "limit.requests_per_address", "--max-requests", .integer(1...100_000), default: 200,
+    "requests and joins a second from one address; ten times that in a burst, then status 429")
   public static let signalRate = Setting(
     "limit.signals_per_participant", "--max-signals", .integer(10...1_000_000), default: 100,
     "signal messages a second of one participant; who sends more must leave")
@@ -142,10 +157,10 @@ public enum SFUKeys {
     .list("URL", "a list of http or https addresses") {
       $0.lowercased().hasPrefix("http://") || $0.lowercased().hasPrefix("https://")
     },
-    default: [], words: "", "is told what happens in rooms by signed POST requests")
+    default: [], words: "", reloads: true, "is told what happens in rooms by signed POST requests")
   public static let webhookKey = Setting(
     "webhook.api_key", "--webhook-key", .optional(.text("NAME", "the name of an API key")), default: nil,
-    words: "the first by name", "the API key that signs webhooks")
+    words: "the first by name", reloads: true, "the API key that signs webhooks")
   public static let drainTimeout = Setting(
     "drain_timeout", "--drain-timeout", .duration(.zero...TimeDelta.seconds(86_400)), default: .seconds(30),
     words: "30s; with --dev 0s", reloads: true,
@@ -154,6 +169,7 @@ public enum SFUKeys {
   /// All of them.
   public static let all: [any AnySetting] = [
     port, bindAddresses, keys, keyFile, development, certificateFile, certificateKeyFile, udpPort, tcpPort,
+    forceTCP,
     useExternalIP,
     advertiseInternalIP, nodeIP,
     turnServers, stunServers, pliThrottle,
@@ -161,7 +177,8 @@ public enum SFUKeys {
     audioLevels, autoCreate, emptyTimeout, departureTimeout, maxParticipants, remoteUnmute,
     enabledCodecs, requireE2EE,
     maxRooms,
-    maxTracks, datagramRate, checkRate, signalRate, logLevel, logJSON, prometheusPort, prometheusUsername,
+    maxTracks, datagramRate, checkRate, connections, connectionsPerAddress, connectionRate, requestRate,
+    signalRate, logLevel, logJSON, prometheusPort, prometheusUsername,
     prometheusPassword, auditLog, webhookURLs, webhookKey, drainTimeout,
   ]
 }

@@ -48,12 +48,19 @@ extension SFUServer.Configuration {
     let isTrial = settings[SFUKeys.development] || udpPort == 0
     let usualPort: UInt16? = settings.source(of: SFUKeys.tcpPort) == .standard && !isTrial ? 7_881 : nil
     tcpPort = settings[SFUKeys.tcpPort].map { UInt16($0) } ?? usualPort
+    announcesOnlyTCP = settings[SFUKeys.forceTCP]
+    // Somewhere media must go.
+    if announcesOnlyTCP, tcpPort == nil { tcpPort = udpPort == 0 ? 0 : 7_881 }
     usesExternalAddress = settings[SFUKeys.useExternalIP]
     announcesInternalAddresses = settings[SFUKeys.advertiseInternalIP]
     stunServers = settings[SFUKeys.stunServers]
     nodeAddress = settings[SFUKeys.nodeIP]
     certificatePath = settings[SFUKeys.certificateFile]
     certificateKeyPath = settings[SFUKeys.certificateKeyFile]
+    limits.connections = settings[SFUKeys.connections]
+    limits.connectionsPerAddress = settings[SFUKeys.connectionsPerAddress]
+    limits.newConnectionsPerAddress = settings[SFUKeys.connectionRate]
+    limits.requestsPerAddress = settings[SFUKeys.requestRate]
     auditLogPath = settings[SFUKeys.auditLog]
     if let port = settings[SFUKeys.prometheusPort] {
       var metrics = SFUServer.MetricsConfiguration(port: UInt16(port))

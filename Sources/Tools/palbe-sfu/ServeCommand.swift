@@ -92,13 +92,16 @@ enum ServeCommand {
       log.write(.warning, "configuration not reloaded", [("reason", error.description)])
       return old
     }
+    do throws(SFUServerError) { try server.reload(SFUServer.Configuration(new)) } catch {
+      log.write(.warning, "configuration not reloaded", [("reason", error.description)])
+      return old
+    }
     for warning in new.warnings { log.write(.warning, "configuration", [("warning", warning)]) }
     let changes = old.changes(to: new)
     let waiting = changes.filter { !$0.reloads }.map(\.name)
     if !waiting.isEmpty {
       log.write(.warning, "changed keys need a restart", [("keys", waiting.joined(separator: ","))])
     }
-    server.reload(SFUServer.Configuration(new))
     do throws(SFUServerError) { try server.reloadCertificates() } catch {
       log.write(.warning, "certificate not reloaded", [("reason", error.description)])
     }

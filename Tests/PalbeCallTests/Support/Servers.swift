@@ -12,19 +12,25 @@ struct TestSFU {
   static let secret = "a secret of more than thirty-two characters"
   let server: SFUServer
 
-  init() throws {
+  /// - Parameter host: nil where the server listens by default.
+  init(host: String? = "127.0.0.1", _ change: (inout SFUServer.Configuration) -> Void = { _ in }) throws {
     var configuration = SFUServer.Configuration(keys: [Self.key: Self.secret])
-    configuration.host = SocketAddress(ipv4: 127, 0, 0, 1, port: 0)
+    if let host = host.flatMap({ SocketAddress(host: $0, port: 0) }) { configuration.host = host }
     configuration.port = 0
     configuration.udpPort = 0
     configuration.workerCount = 1
     configuration.log = ServerLog(level: .warning)
+    change(&configuration)
     server = try SFUServer(configuration)
   }
 
   func stop() { server.stop() }
 
-  var url: String { "ws://127.0.0.1:\(server.signalingAddress.port)" }
+  var url: String { url("127.0.0.1") }
+
+  func url(_ host: String) -> String {
+    "ws://\(host.contains(":") ? "[\(host)]" : host):\(server.signalingAddress.port)"
+  }
 
   static func token(_ identity: String, room: String = "room", secret: String = secret) throws -> String {
     try TestToken(room: room, identity: identity).signed(

@@ -8,29 +8,36 @@ struct WebhookSigner: Sendable {
   var secret: String
 }
 
+/// Where events go, and whose key signs them.
+struct WebhookTarget: Sendable {
+  var urls: [WebhookURL]
+  var signer: WebhookSigner
+}
+
 /// Notices on their way from the workers to the thread that sends them, and libcurl's handle, which wakes it.
 final class WebhookInbox: Sendable {
   struct Content: Sendable {
     var notices: [RoomNotice] = []
     /// Notices that found no place.
     var droppedCount = 0
+    /// Where they go; nil where nobody wants to know.
+    var target: WebhookTarget?
   }
 
   private struct Handle: @unchecked Sendable { let raw: UnsafeMutableRawPointer }
 
   private let capacity: Int
-  private let content = Mutex(Content())
-  private let signer: Mutex<WebhookSigner>
+  private let content: Mutex<Content>
   private let stopping = Atomic<Bool>(false)
   private let handle: Handle
 
   private static let isInitialized = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
 
   /// Nil when the library has no memory.
-  init?(capacity: Int, signer: WebhookSigner) {
+  init?(capacity: Int, target: WebhookTarget?) {
     guard Self.isInitialized, let raw = curl_multi_init() else { return nil }
     self.capacity = capacity
-    self.signer = Mutex(signer)
+    content = Mutex(Content(target: target))
     handle = Handle(raw: raw)
   }
 
@@ -41,6 +48,7 @@ final class WebhookInbox: Sendable {
   /// Never waits.
   func post(_ notice: RoomNotice) {
     let isFirst = content.withLock { content in
+      guard content.target != nil else { return false }
       guard content.notices.count < capacity else {
         content.droppedCount += 1
         return false
@@ -51,8 +59,8 @@ final class WebhookInbox: Sendable {
     if isFirst { curl_multi_wakeup(handle.raw) }
   }
 
-  /// Attempts from now on are signed with this.
-  func sign(with signer: WebhookSigner) { self.signer.withLock { $0 = signer } }
+  /// Events from now on go there; attempts from now on, of earlier events too, are signed so. Nil: nobody is told any more.
+  func change(to target: WebhookTarget?) { content.withLock { $0.target = target } }
 
   /// True the first time.
   func stop() -> Bool {
@@ -64,12 +72,12 @@ final class WebhookInbox: Sendable {
   // MARK: The sending thread
 
   var multi: UnsafeMutableRawPointer { handle.raw }
-  var currentSigner: WebhookSigner { signer.withLock { $0 } }
+  var signer: WebhookSigner? { content.withLock { $0.target?.signer } }
   var isStopping: Bool { stopping.load(ordering: .acquiring) }
 
   func take() -> Content {
     content.withLock { content in
-      defer { content = Content() }
+      defer { content = Content(target: content.target) }
       return content
     }
   }

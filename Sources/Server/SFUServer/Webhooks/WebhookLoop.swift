@@ -16,6 +16,8 @@ struct WebhookLoop: ~Copyable {
   private let inbox: WebhookInbox
   private let log: ServerLog
   private var queue: WebhookQueue
+  /// Every address that events have gone to; a lane names one by its place.
+  private var urls: [WebhookURL] = []
   private var random = SystemRandom.source()
   /// Attempts under way, by number.
   private var attempts: [UInt64: (delivery: WebhookQueue.Delivery, easy: UnsafeMutableRawPointer)] = [:]
@@ -65,14 +67,22 @@ struct WebhookLoop: ~Copyable {
 
   private mutating func takeNotices() {
     let content = inbox.take()
-    droppedCount += content.droppedCount * settings.urls.count
+    guard let target = content.target else { return }
+    droppedCount += content.droppedCount * target.urls.count
+    let places = target.urls.map { place(of: $0) }
     for notice in content.notices {
       let body = LiveKit.Webhook(event(notice)).body
-      for url in settings.urls.indices {
+      for url in places {
         let lane = WebhookQueue.Lane(url: url, room: notice.room.name)
         if !queue.append(.init(lane: lane, event: notice.event.rawValue, body: body)) { droppedCount += 1 }
       }
     }
+  }
+
+  private mutating func place(of url: WebhookURL) -> Int {
+    if let known = urls.firstIndex(of: url) { return known }
+    urls.append(url)
+    return urls.count - 1
   }
 
   private mutating func event(_ notice: RoomNotice) -> LiveKit.WebhookEvent {
@@ -109,7 +119,8 @@ struct WebhookLoop: ~Copyable {
 
   private func start(_ delivery: WebhookQueue.Delivery, number: UInt64) -> UnsafeMutableRawPointer? {
     let webhook = LiveKit.Webhook(body: delivery.body)
-    let signer = inbox.currentSigner
+    // Without one nobody is told any more, of what waits neither.
+    guard let signer = inbox.signer else { return nil }
     let claims = webhook.claims(issuer: signer.keyName, at: WallClock.unixSeconds)
     let headers = [
       "Content-Type: " + LiveKit.Webhook.contentType, "User-Agent: " + LiveKit.Webhook.userAgent,
@@ -119,7 +130,7 @@ struct WebhookLoop: ~Copyable {
     ]
     return withCStrings(headers) { headers in
       palbe_curl_post(
-        inbox.multi, settings.urls[delivery.lane.url].text, headers.baseAddress, Int32(headers.count),
+        inbox.multi, urls[delivery.lane.url].text, headers.baseAddress, Int32(headers.count),
         delivery.body, delivery.body.count, Int(settings.timeout.nanoseconds / 1_000_000),
         settings.authorities, number)
     }
@@ -144,7 +155,7 @@ struct WebhookLoop: ~Copyable {
         failure == .givenUp ? .warning : .info,
         failure == .givenUp ? "webhook given up" : "webhook failed, again later",
         [
-          ("event", delivery.event), ("url", settings.urls[delivery.lane.url].label), ("reason", words),
+          ("event", delivery.event), ("url", urls[delivery.lane.url].label), ("reason", words),
           ("attempt", "\(delivery.failureCount + 1)"),
         ])
     }

@@ -1,21 +1,10 @@
 import PalbeEventLoop
 
 extension WebhookSender {
-  /// Nil without URLs.
-  static func make(_ configuration: SFUServer.Configuration) throws(SFUServerError)
-    -> WebhookSender?
-  {
-    let webhooks = configuration.webhooks
-    guard !webhooks.urls.isEmpty else { return nil }
-    var urls: [WebhookURL] = []
-    for text in webhooks.urls {
-      guard let url = WebhookURL(text) else { throw .webhooks("'\(text)' is no http or https address") }
-      urls.append(url)
-    }
-    guard let signer = WebhookSigner(configuration) else {
-      throw .webhooks("there is no API key '\(webhooks.keyName ?? "")' to sign with")
-    }
-    let settings = Settings(urls: urls, signer: signer, authorities: webhooks.authoritiesPath)
+  /// Tells nobody as long as there are no URLs; a reload may bring some.
+  static func make(_ configuration: SFUServer.Configuration) throws(SFUServerError) -> WebhookSender {
+    let settings = Settings(
+      target: try WebhookTarget(configuration), authorities: configuration.webhooks.authoritiesPath)
     do throws(SystemError) {
       return try WebhookSender(settings, log: configuration.log)
     } catch {
@@ -24,12 +13,18 @@ extension WebhookSender {
   }
 }
 
-extension WebhookSigner {
-  /// The key that is named, or the first by name; nil when there is none.
-  init?(_ configuration: SFUServer.Configuration) {
-    guard let name = configuration.webhooks.keyName ?? configuration.keys.keys.min(),
-      let secret = configuration.keys[name]
-    else { return nil }
-    self.init(keyName: name, secret: secret)
+extension WebhookTarget {
+  /// Nil without URLs. Signed by the key that is named, or the first by name.
+  init?(_ configuration: SFUServer.Configuration) throws(SFUServerError) {
+    let webhooks = configuration.webhooks
+    guard !webhooks.urls.isEmpty else { return nil }
+    urls = []
+    for text in webhooks.urls {
+      guard let url = WebhookURL(text) else { throw .webhooks("'\(text)' is no http or https address") }
+      if !urls.contains(url) { urls.append(url) }
+    }
+    guard let name = webhooks.keyName ?? configuration.keys.keys.min(), let secret = configuration.keys[name]
+    else { throw .webhooks("there is no API key '\(webhooks.keyName ?? "")' to sign with") }
+    signer = WebhookSigner(keyName: name, secret: secret)
   }
 }

@@ -13,8 +13,8 @@ import PalbeUnits
 /// tries again. What finds no place is dropped, counted and logged.
 final class WebhookSender: Sendable {
   struct Settings: Sendable {
-    var urls: [WebhookURL]
-    var signer: WebhookSigner
+    /// Nil: nobody is told until `change`.
+    var target: WebhookTarget?
     /// A PEM file of certificate authorities to trust instead of the system's.
     var authorities: String?
     /// Events that wait, each counted once for every URL.
@@ -31,7 +31,7 @@ final class WebhookSender: Sendable {
   private let thread: WorkerThread
 
   init(_ settings: Settings, log: ServerLog) throws(SystemError) {
-    guard let inbox = WebhookInbox(capacity: settings.capacity, signer: settings.signer) else {
+    guard let inbox = WebhookInbox(capacity: settings.capacity, target: settings.target) else {
       throw SystemError(.pthreadCreate, code: ENOMEM)
     }
     self.inbox = inbox
@@ -44,8 +44,8 @@ final class WebhookSender: Sendable {
   /// For any thread; never waits.
   func post(_ notice: RoomNotice) { inbox.post(notice) }
 
-  /// Attempts from now on are signed with this.
-  func sign(with signer: WebhookSigner) { inbox.sign(with: signer) }
+  /// Events from now on go there; attempts from now on, of earlier events too, are signed so. Nil: nobody is told any more.
+  func change(to target: WebhookTarget?) { inbox.change(to: target) }
 
   /// Gives what waits a last moment, then ends the thread.
   func stop() {

@@ -23,6 +23,8 @@ struct WorkerSeed: ~Copyable, Sendable {
   /// Is told what webhooks tell.
   var notify: @Sendable (RoomNotice) -> Void = { _ in }
   var usesSegmentation = true
+  /// Of ICE-TCP.
+  var connectionsPerAddress = 1_024
 }
 
 /// One thread's share of the SFU: a UDP socket, a core with its rooms, and nothing shared with other workers.
@@ -90,7 +92,10 @@ struct MediaWorker: ~Copyable {
     }
     try seed.poller.add(seed.data.reportsDescriptor, token: Token.data.rawValue)
     if let listener = seed.sockets.tcp {
-      streams = try StreamConnections(listener, token: Token.listener.rawValue, in: seed.poller)
+      var limits = StreamConnections.Limits()
+      limits.perAddress = seed.connectionsPerAddress
+      streams = try StreamConnections(
+        listener, limits: limits, token: Token.listener.rawValue, in: seed.poller)
     } else {
       streams = nil
     }

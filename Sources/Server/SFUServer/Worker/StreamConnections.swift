@@ -17,7 +17,7 @@ final class StreamConnections {
     /// Connections at once; further ones are closed when they are accepted.
     var total = 2_048
     /// Connections at once from one IPv4 address or one IPv6 network of 64 bits.
-    var perAddress = 256
+    var perAddress = 1_024
     /// A connection that no participant proved to be its own after this long is closed.
     var provingTime = TimeDelta.seconds(5)
     /// One whose peer reads nothing for this long is closed.

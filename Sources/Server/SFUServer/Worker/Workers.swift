@@ -85,7 +85,7 @@ struct Workers {
     do throws(SystemError) {
       inbox = try WorkerInbox()
       var settings = configuration.worker
-      settings.candidates = candidates.at(address.port)
+      settings.candidates = configuration.announcesOnlyTCP ? [] : candidates.at(address.port)
       if let streamAddress { settings.candidates += candidates.at(streamAddress.port, .tcp) }
       let data = try SCTPThread.attach()
       dataPorts.append(data)
@@ -95,7 +95,8 @@ struct Workers {
         index: index, sockets: sockets, poller: try Poller(), inbox: inbox, data: data,
         configuration: settings, identity: identity, auditFile: audit, log: log,
         minter: TokenMinter(keys: configuration.keys),
-        notify: notify, usesSegmentation: configuration.usesSegmentation)
+        notify: notify, usesSegmentation: configuration.usesSegmentation,
+        connectionsPerAddress: configuration.limits.connectionsPerAddress)
       let thread = try WorkerThread(name: "sfu-worker-\(index)", moving: seed) { seed in
         do throws(SystemError) {
           var worker = try MediaWorker(seed)
