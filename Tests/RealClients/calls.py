@@ -9,12 +9,12 @@ from checks import (
     PASSPHRASE, check_looping_numbers, check_numbers, check_recording, check_tone, until, write_sources)
 
 
-async def two_livekit_clients(url: str, bin_path: pathlib.Path, singles=(True, True)):
+async def two_livekit_clients(url: str, bin_path: pathlib.Path, singles=(True, True), watcher_url=None):
     """One livekit client publishes a tone and numbered frames; a second one receives them."""
     anna = await peers.join(url, hosts.token(bin_path, "livekit", "anna"), single=singles[0])
     publisher = peers.Publisher(anna, 440)
     await publisher.start()
-    ben = await peers.join(url, hosts.token(bin_path, "livekit", "ben"), single=singles[1])
+    ben = await peers.join(watcher_url or url, hosts.token(bin_path, "livekit", "ben"), single=singles[1])
     watcher = peers.Watcher(ben, "anna")
     try:
         await until(lambda: len(watcher.numbers) >= 60 and len(watcher.samples) >= 200, 30, "60 frames")

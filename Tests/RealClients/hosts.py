@@ -11,7 +11,7 @@ import re
 import subprocess
 import time
 
-ADDRESS = "10.213.0.1"
+ADDRESS, ADDRESS6 = "10.213.0.1", "fd00:213::1"
 KEY, SECRET = "devkey", "0123456789abcdef0123456789abcdef"
 
 
@@ -24,6 +24,7 @@ def make_network():
         "ip link set lo up",
         "ip link add palbe0 type veth peer name palbe1",
         f"ip address add {ADDRESS}/24 dev palbe0",
+        f"ip address add {ADDRESS6}/64 dev palbe0 nodad",
         "ip link set palbe0 up",
         "ip link set palbe1 up",
     ):
@@ -31,10 +32,31 @@ def make_network():
 
 
 @contextlib.contextmanager
-def sfu(bin_path: pathlib.Path, *options: str):
-    """A palbe-sfu on the veth address; yields its WebSocket URL."""
+def no_udp(which: str = ""):
+    """No datagram leaves any socket of the namespace over IPv4, or none such as "dport 7882" and "sport 7882" select."""
+    # The rule of local addresses comes first; it has to stand behind one that drops.
+    for command in (
+        "ip rule add pref 20 lookup local",
+        "ip rule del pref 0",
+        f"ip rule add pref 10 ipproto udp {which} blackhole",
+    ):
+        subprocess.run(command.split(), check=True)
+    try:
+        yield
+    finally:
+        for command in ("ip rule add pref 0 lookup local", "ip rule del pref 10", "ip rule del pref 20"):
+            subprocess.run(command.split(), check=True)
+
+
+@contextlib.contextmanager
+def sfu(
+    bin_path: pathlib.Path, *options: str, address: str | None = ADDRESS, reached_at: str | None = None, udp_port: int = 0,
+):
+    """A palbe-sfu on the veth address, on another one, or with None where it listens by default; yields its WebSocket
+    URL with the address it is reached at."""
+    where = ["--host", address] if address else []
     process = subprocess.Popen(
-        [bin_path / "palbe-sfu", "serve", "--host", ADDRESS, "--port", "0", "--udp-port", "0", "--key", f"{KEY}:{SECRET}",
+        [bin_path / "palbe-sfu", "serve", *where, "--port", "0", "--udp-port", str(udp_port), "--key", f"{KEY}:{SECRET}",
          *options],
         stdout=subprocess.PIPE, text=True)
     try:
@@ -42,7 +64,8 @@ def sfu(bin_path: pathlib.Path, *options: str):
         match = re.search(r"signaling \S*:(\d+)", line)
         if not match:
             raise SystemExit(f"real clients: palbe-sfu did not come up: {line!r}")
-        yield f"ws://{ADDRESS}:{match.group(1)}"
+        host = reached_at or address or ADDRESS
+        yield f"ws://{f'[{host}]' if ':' in host else host}:{match.group(1)}"
         if process.poll() is not None:
             raise AssertionError(f"palbe-sfu ended by itself with {process.returncode}")
     finally:

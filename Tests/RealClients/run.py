@@ -12,10 +12,12 @@ import calls
 import features
 import hosts
 import messages
+import networks
 import operating
 import resuming
 
-TESTS = calls.TESTS + features.TESTS + resuming.TESTS + messages.TESTS + browsing.TESTS + operating.TESTS
+TESTS = (
+    calls.TESTS + features.TESTS + resuming.TESTS + messages.TESTS + browsing.TESTS + operating.TESTS + networks.TESTS)
 
 
 def main() -> int:
