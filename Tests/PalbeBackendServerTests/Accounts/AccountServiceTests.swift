@@ -136,6 +136,23 @@ struct AccountServiceTests {
     #expect(Set(answer.list("keys")[0].keys) == ["kty", "crv", "x", "kid", "use", "alg"])
   }
 
+  @Test("API: a token that is known is refused when its session ends, and one like it never was known")
+  func knownTokens() throws {
+    let token = try desk.signUp("anna@example.org").text("access_token")
+    let session = try desk.service.session(token: token)
+    for _ in 0..<3 { #expect(try desk.service.session(token: token) == session) }
+    for index in token.indices.dropFirst(40).filter({ token[$0] != "." && token[$0] != "A" }) {
+      var forged = token
+      forged.replaceSubrange(index...index, with: "A")
+      #expect(throws: BackendFailure.notSignedIn) { try desk.service.session(token: forged) }
+    }
+    #expect(try desk.service.session(token: token) == session)
+    #expect(try desk.post("sign-out", token: token).status == 204)
+    for _ in 0..<3 {
+      #expect(throws: BackendFailure.sessionExpired) { try desk.service.session(token: token) }
+    }
+  }
+
   @Test("A user who cannot be made known to the delivery server gets no session")
   func registration() async throws {
     let other = try TemporaryFolder()
