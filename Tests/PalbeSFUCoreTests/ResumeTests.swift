@@ -50,6 +50,46 @@ struct ResumeTests {
     #expect(!bob.isClosed)
   }
 
+  @Test("Resume: the snapshot tells who left meanwhile, unless they are back; nobody from before the join")
+  func departures() throws {
+    let world = try World()
+    func join(_ identity: String) throws -> ScriptedClient {
+      let client = try world.client(identity)
+      world.join(client, grant: { $0.metadata = "about \(identity)" })
+      try #require(world.connect(client))
+      return client
+    }
+    let early = try join("early")
+    let alice = try join("alice")
+    world.signal(.leave(LiveKit.LeaveRequest()), from: early)
+    world.run(for: .seconds(1))
+    let bob = try join("bob")
+    let dora = try join("dora")
+    let ghost = try world.client("ghost")
+    world.join(ghost, grant: { $0.hidden = true })
+    world.cut(bob)
+    bob.messages = bob.messages.filter { if case .join = $0 { true } else { false } }
+    for client in [alice, dora, ghost] { world.signal(.leave(LiveKit.LeaveRequest()), from: client) }
+    let back = try join("dora")
+    world.resume(bob)
+    let snapshot = bob.messages.compactMap { message -> [LiveKit.ParticipantInfo]? in
+      if case .update(let update) = message { update.participants } else { nil }
+    }
+    let told = try #require(snapshot.first)
+    #expect(told.map(\.identity).sorted() == ["alice", "bob", "dora"])
+    let gone = try #require(told.first { $0.identity == "alice" })
+    #expect(gone.state == .disconnected && gone.disconnectReason == .clientInitiated)
+    #expect(gone.sid == alice.join?.participant?.sid && gone.metadata.isEmpty && gone.tracks.isEmpty)
+    #expect(told.first { $0.identity == "dora" }?.sid == back.join?.participant?.sid)
+    // Long after nobody asks any more.
+    world.run(for: .seconds(80))
+    world.signal(.leave(LiveKit.LeaveRequest()), from: back)
+    world.cut(bob)
+    bob.messages = bob.messages.filter { if case .join = $0 { true } else { false } }
+    world.resume(bob)
+    #expect(bob.updates(of: "alice").isEmpty && bob.updates(of: "dora").last?.state == .disconnected)
+  }
+
   @Test("Resume: an offer with new credentials restarts ICE, and media goes on over the new path")
   func restart() throws {
     let world = try World()
@@ -181,7 +221,8 @@ struct ResumeTests {
       Issue.record("no snapshot")
       return
     }
-    #expect(Set(snapshot.participants.map(\.identity)) == ["carol", "bob"])
+    let present = snapshot.participants.filter { $0.state != .disconnected }
+    #expect(Set(present.map(\.identity)) == ["carol", "bob"])
     // What was published meanwhile still finds its section.
     world.run(for: .seconds(1))
     try ForwardingTests.send(1, from: carol, track: 0, in: world)

@@ -147,14 +147,18 @@ async def chromium_resumes(url: str, bin_path: pathlib.Path):
     ):
         await page.call("join", proxy.url, hosts.signed_token("cut", "chromium"))
         await page.call("publish")
-        await page.until("count", "anna", accept=lambda count: count >= 20)
-        await frames_within(watcher, 10, "Chromium's pictures")
-        proxy.cut()
-        await asyncio.sleep(0.5)
-        await frames_within(watcher, 1, "pictures without signaling")
+        async with peers.joined(url, hosts.signed_token("cut", "ben")):
+            await page.until("state", "ben", accept=lambda state: state["present"], seconds=5)
+            await page.until("count", "anna", accept=lambda count: count >= 20)
+            await frames_within(watcher, 10, "Chromium's pictures")
+            proxy.cut()
+            await asyncio.sleep(0.5)
+            await frames_within(watcher, 1, "pictures without signaling")
         proxy.healed.set()
         await page.until("happened", accept=lambda events: "reconnected" in events, seconds=15)
         assert "disconnected" not in await page.call("happened")
+        # Ben left while nobody could tell.
+        await page.until("state", "ben", accept=lambda state: not state["present"], seconds=5)
         count = await page.call("count", "anna")
         await page.until("count", "anna", accept=lambda seen: seen >= count + 20, seconds=3)
         await frames_within(watcher, 2, "Chromium's pictures after the resumption")

@@ -79,6 +79,8 @@ final class Participant {
     self.room = room
     self.connection = connection
     grant = details.grant
+    // Its room is made.
+    grant.roomSettings = nil
     client = details.request.clientInfo ?? LiveKit.ClientInfo()
     subscribesAutomatically = details.request.connectionSettings?.autoSubscribe ?? false
     subscribesToDataTracks = details.request.connectionSettings?.autoSubscribeDataTrack ?? false

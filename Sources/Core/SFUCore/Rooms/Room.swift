@@ -15,6 +15,7 @@ final class Room {
   var metadata = ""
   var dataHistory = DataHistory()
   var dataHandles = DataHandles()
+  private(set) var departures = Departures()
   /// How those who asked for it are reached, by identity: it holds for their next session too.
   var candidateProtocols: [String: LiveKit.CandidateProtocol] = [:]
   /// Tracks that are not encrypted end to end are refused.
@@ -133,6 +134,8 @@ final class Room {
     info.disconnectReason = reason
     info.tracks = []
     info.dataTracks = []
+    let configuration = context.configuration
+    departures.note(info, at: context.now, age: configuration.resumeTimeout + configuration.pingTimeout)
     let bytes = LiveKit.SignalResponse(.update(.with { $0.participants = [info] })).serialized()
     for member in participants where member !== participant { member.send(bytes) }
   }

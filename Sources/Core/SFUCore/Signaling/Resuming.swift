@@ -18,7 +18,7 @@ extension SignalPlane {
   ///     reconnect ─▶ update with everyone, itself included ─▶ room_update
   ///     sync_state, offer with new ICE credentials ◀─
   ///
-  /// Whoever vanished meanwhile is missing in the snapshot. Source: livekit-protocol, resume.
+  /// Whoever left lately is in the snapshot as DISCONNECTED. Source: livekit-protocol, resume.
   func resume(_ details: JoinDetails, on connection: ConnectionID, at now: Instant) {
     let request = details.request
     guard let room = directory.rooms[details.grant.room],
@@ -42,7 +42,9 @@ extension SignalPlane {
           $0.lastMessageSeq = participant.dataSequence
         }))
     let known = room.participants.filter { $0 === participant || !$0.grant.hidden }
-    participant.send(.update(.with { $0.participants = known.map(\.info) }))
+    let gone = room.departures.infos(
+      since: participant.joinedAt, except: Set(room.participants.map(\.identity)))
+    participant.send(.update(.with { $0.participants = known.map(\.info) + gone }))
     participant.send(.roomUpdate(.with { $0.room = room.info }))
     if !participant.dataTracks.subscribed.isEmpty { participant.sendDataTrackHandles() }
     if let state = request.syncState { synchronize(state, of: participant, at: now) }
