@@ -153,6 +153,42 @@ struct AccountServiceTests {
     }
   }
 
+  @Test("Access: an access token that is over is refused on every route that wants one")
+  func expired() throws {
+    var settings = AccountDesk.cheap
+    settings.rules.accessLifetime = .zero
+    let folder = try TemporaryFolder()
+    let desk = try AccountDesk(folder.url.path, settings)
+    let answer = try desk.signUp("anna@example.org")
+    for route in RouteTable.accountRoutes(nil) where route.access == .session {
+      let path = route.pattern.replacing("{session}", with: answer.text("session_id"))
+      let body = route.name == "changePassword" ? ["current": "correct horse", "new": "battery staple"] : nil
+      let refused = try desk.ask(route.method, path, body, token: answer.text("access_token"))
+      #expect(refused.status == 401 && refused.code == "session_expired", "\(route.name)")
+    }
+    #expect(try desk.refresh(answer.text("refresh_token")).status == 200)
+  }
+
+  @Test("API: signing keys rotate over restarts; a token is valid as long as its key is published")
+  func rotation() throws {
+    var settings = AccountDesk.cheap
+    settings.rules.keyLifetime = .zero
+    settings.rules.keyLead = .zero
+    let folder = try TemporaryFolder()
+    var tokens: [String] = []
+    var names: [Set<String>] = []
+    for round in 0..<18 {
+      let desk = try AccountDesk(folder.url.path, settings)
+      let answer = try round == 0 ? desk.signUp("anna@example.org") : desk.signIn("anna@example.org")
+      tokens.append(answer.text("access_token"))
+      let keys = try desk.ask("GET", "/v1/auth/keys").list("keys").compactMap { $0["kid"] as? String }
+      names.append(Set(keys))
+      #expect((min(round + 2, 16)...16).contains(keys.count))
+      for token in tokens { #expect(throws: Never.self) { try desk.service.session(token: token) } }
+    }
+    for (older, newer) in zip(names, names.dropFirst()) { #expect(older.isSubset(of: newer)) }
+  }
+
   @Test("A user who cannot be made known to the delivery server gets no session")
   func registration() async throws {
     let other = try TemporaryFolder()

@@ -327,6 +327,37 @@ struct AccountStoreTests {
     #expect(throws: BackendFailure.sessionExpired) { try rig.session(gone.accessToken) }
   }
 
+  @Test("Issue 5, 3: a file that a server wrote holds together; what does not is named")
+  func check() throws {
+    let path = folder.path("db")
+    #expect(try AccountCheck.problems(in: folder.path("none")) == ["no tables"])
+    do {
+      let rig = try AccountRig(SQLiteAccountStore(path: path))
+      try live(rig)
+      _ = try rig.signUp("ben@example.org")
+      _ = try rig.refresh(try rig.signIn("ben@example.org").refreshToken)
+      #expect(throws: SQLError.busy) { try AccountCheck.problems(in: path) }
+    }
+    #expect(try AccountCheck.problems(in: path) == [])
+    for (damage, words) in [
+      ("DELETE FROM account WHERE email = CAST('ben@example.org' AS BLOB)", "2 sessions of nobody"),
+      ("UPDATE session SET cover = NULL", "1 sessions without a refresh token"),
+      ("UPDATE session SET current = x'00'", "sessions without a refresh token"),
+      ("UPDATE account SET salt = x'00' WHERE salt IS NOT NULL", "passwords without"),
+      ("UPDATE account SET n = 3 WHERE n IS NOT NULL", "a password's cost"),
+      ("DELETE FROM identity", "1 accounts that nobody can sign in to"),
+      ("INSERT INTO refused SELECT id, 1 FROM session", "2 sessions that are over"),
+    ] {
+      let copy = try folder.copyDatabase(to: "damaged")
+      do {
+        let connection = try SQLConnection(path: copy, settings: .server())
+        try connection.execute(damage)
+      }
+      let problems = try AccountCheck.problems(in: copy)
+      #expect(problems.contains { $0.contains(words) }, "\(damage): \(problems)")
+    }
+  }
+
   @Test("Every operation reads by an index, never a whole table")
   func plans() throws {
     let store = try SQLiteAccountStore(path: folder.path("db"))
