@@ -124,6 +124,8 @@ struct SessionTests {
     _ = try rig.refresh(second.refreshToken)
     try rig.accounts.endSessions(of: device, at: rig.now)
     #expect(rig.ended() == [second.session])
+    #expect(throws: BackendFailure.deviceRevoked) { try rig.session(second.accessToken) }
+    #expect(accountRefusal { try rig.refresh(second.refreshToken) } == .deviceRevoked)
     try rig.accounts.endSessions(of: first.user, at: rig.now)
     #expect(rig.ended() == [first.session])
   }

@@ -79,6 +79,23 @@ public struct SessionRow: Hashable, Sendable {
   }
 }
 
+/// How a session that is over is refused.
+public struct Refusal: Hashable, Sendable {
+  /// When its last access token is over anyway.
+  public var until: WallTime
+  /// Its device was removed by its user, which the device is told.
+  public var isDeviceRevoked: Bool
+
+  /// A refusal.
+  public init(until: WallTime, isDeviceRevoked: Bool = false) {
+    self.until = until
+    self.isDeviceRevoked = isDeviceRevoked
+  }
+
+  /// What a request with such a token is refused with.
+  public var failure: BackendFailure { isDeviceRevoked ? .deviceRevoked : .sessionExpired }
+}
+
 /// Where accounts and sessions are.
 ///
 /// The core calls `begin`, then operations, then `commit` or `rollBack`. When `commit` returns, its changes survive a loss of
@@ -107,9 +124,10 @@ public protocol AccountStore {
   /// Some that end at or before a time, those that end first.
   mutating func sessions(expiredAt time: WallTime, limit: Int) throws(AccountFailure) -> [SessionID]
 
-  /// Notes that a session's access tokens are refused until a time.
-  mutating func refuse(_ session: SessionID, until time: WallTime) throws(AccountFailure)
-  mutating func refused() throws(AccountFailure) -> [SessionID: WallTime]
+  /// Notes that a session's access tokens are refused.
+  mutating func refuse(_ session: SessionID, _ refusal: Refusal) throws(AccountFailure)
+  mutating func refusal(of session: SessionID) throws(AccountFailure) -> Refusal?
+  mutating func refused() throws(AccountFailure) -> [SessionID: Refusal]
   /// Forgets those whose time was at or before this.
   mutating func dropRefused(before time: WallTime) throws(AccountFailure)
   /// The latest time of those that were ever forgotten.

@@ -16,14 +16,17 @@ extension Accounts {
   ///   or two asked at once.
   /// - Any older one of the session is in two hands: the session ends.
   ///
-  /// - Throws: `sessionExpired`, `refreshTokenReused`.
+  /// - Throws: `sessionExpired`, `refreshTokenReused`, `deviceRevoked`.
   public mutating func refresh(_ text: String, at now: ServerTime) throws(AccountFailure) -> SignedIn {
     guard let presented = RefreshToken(text) else { throw .sessionExpired }
     let time = time(now)
     let hash = presented.hash
     let secret = random.bytes(32)
     let outcome = try transact { (accounts) throws(AccountFailure) -> RefreshOutcome in
-      guard var row = try accounts.store.session(presented.session) else { return .refused(.sessionExpired) }
+      guard var row = try accounts.store.session(presented.session) else {
+        let refusal = try accounts.store.refusal(of: presented.session)
+        return .refused(refusal?.isDeviceRevoked == true ? .deviceRevoked : .sessionExpired)
+      }
       guard row.expiresAt > time else {
         try accounts.end(row.id, at: now)
         return .refused(.sessionExpired)
@@ -105,7 +108,9 @@ extension Accounts {
   /// A device is no longer its user's: its sessions end.
   public mutating func endSessions(of device: DeviceID, at now: ServerTime) throws(AccountFailure) {
     try transact { (accounts) throws(AccountFailure) in
-      for row in try accounts.store.sessions(of: device) { try accounts.end(row.id, at: now) }
+      for row in try accounts.store.sessions(of: device) {
+        try accounts.end(row.id, at: now, isDeviceRevoked: true)
+      }
     }
   }
 }

@@ -40,8 +40,8 @@ public struct Accounts<Store: AccountStore> {
   public let rules: AccountRules
   /// The keys that sign access tokens.
   public private(set) var keys: SigningKeys
-  /// Sessions whose access tokens are refused, though their time is not over, and until when.
-  public private(set) var refused: [SessionID: WallTime]
+  /// Sessions whose access tokens are refused, though their time is not over.
+  public private(set) var refused: [SessionID: Refusal]
 
   var store: Store
   var random: RandomSource
@@ -56,7 +56,7 @@ public struct Accounts<Store: AccountStore> {
   public let clock: AccountClock
   /// Tokens that were refused once, and are forgotten, would be valid again: the clock was set back before this start.
   private var mustReplaceKeys = false
-  private var ending: [SessionID: WallTime] = [:]
+  private var ending: [SessionID: Refusal] = [:]
   private var events: [AccountEvent] = []
   private var nextSweep: Instant
 
@@ -110,7 +110,7 @@ public struct Accounts<Store: AccountStore> {
         try accounts.store.dropRefused(before: time)
         return expired.count
       }
-      refused = refused.filter { $0.value > time }
+      refused = refused.filter { $0.value.until > time }
       nextSweep = now.instant + (count == limit ? .seconds(1) : .seconds(300))
     } catch {
       if case .unavailable(let fault) = error { events.append(.storeFault(fault)) }
@@ -126,7 +126,7 @@ public struct Accounts<Store: AccountStore> {
   public mutating func storeReopened() throws(AccountFailure) {
     let known = try transact { (accounts) throws(AccountFailure) in try accounts.store.refused() }
     let news = known.keys.filter { refused[$0] == nil }
-    refused.merge(known) { max($0, $1) }
+    refused.merge(known) { $1 }
     if !news.isEmpty { events.append(.sessionsEnded(news.sorted())) }
   }
 
@@ -162,7 +162,7 @@ public struct Accounts<Store: AccountStore> {
       throw error
     }
     if !ending.isEmpty {
-      refused.merge(ending) { max($0, $1) }
+      refused.merge(ending) { $1 }
       events.append(.sessionsEnded(ending.keys.sorted()))
       ending.removeAll()
     }
@@ -170,12 +170,15 @@ public struct Accounts<Store: AccountStore> {
   }
 
   /// Ends a session, in a transaction.
-  mutating func end(_ session: SessionID, at now: ServerTime) throws(AccountFailure) {
+  mutating func end(
+    _ session: SessionID, at now: ServerTime, isDeviceRevoked: Bool = false
+  ) throws(AccountFailure) {
     // As long as a token can live that was made a moment before.
     let until = time(now) + rules.accessLifetime + .seconds(60)
+    let refusal = Refusal(until: until, isDeviceRevoked: isDeviceRevoked)
     try store.removeSession(session)
-    try store.refuse(session, until: until)
-    ending[session] = until
+    try store.refuse(session, refusal)
+    ending[session] = refusal
   }
 
   // MARK: Tokens

@@ -346,7 +346,7 @@ struct AccountStoreTests {
       ("UPDATE account SET salt = x'00' WHERE salt IS NOT NULL", "passwords without"),
       ("UPDATE account SET n = 3 WHERE n IS NOT NULL", "a password's cost"),
       ("DELETE FROM identity", "1 accounts that nobody can sign in to"),
-      ("INSERT INTO refused SELECT id, 1 FROM session", "2 sessions that are over"),
+      ("INSERT INTO refused SELECT id, 1, 0 FROM session", "2 sessions that are over"),
     ] {
       let copy = try folder.copyDatabase(to: "damaged")
       do {

@@ -120,7 +120,7 @@ public final class AccountRig<Store: AccountStore> {
   public func session(_ token: String) throws(BackendFailure) -> VerifiedSession {
     let verifier = AccessTokenVerifier(keys: accounts.keys.keySet, issuer: accounts.rules.issuer)
     let session = try verifier.session(of: token, at: accounts.time(now), now.instant)
-    guard accounts.refused[session.session] == nil else { throw .sessionExpired }
+    if let refusal = accounts.refused[session.session] { throw refusal.failure }
     return session
   }
 

@@ -7,7 +7,7 @@ public struct MemoryAccountStore: AccountStore {
     var accounts: [UserID: AccountRow] = [:]
     var identities: [ExternalIdentity: UserID] = [:]
     var sessions: [SessionID: SessionRow] = [:]
-    var refused: [SessionID: WallTime] = [:]
+    var refused: [SessionID: Refusal] = [:]
     var lastDropped: WallTime?
   }
 
@@ -85,16 +85,20 @@ public struct MemoryAccountStore: AccountStore {
       .sorted { ($0.expiresAt, $0.id) < ($1.expiresAt, $1.id) }.prefix(limit).map(\.id)
   }
 
-  public mutating func refuse(_ session: SessionID, until time: WallTime) throws(AccountFailure) {
-    tables.refused[session] = time
+  public mutating func refuse(_ session: SessionID, _ refusal: Refusal) throws(AccountFailure) {
+    tables.refused[session] = refusal
   }
 
-  public mutating func refused() throws(AccountFailure) -> [SessionID: WallTime] { tables.refused }
+  public mutating func refusal(of session: SessionID) throws(AccountFailure) -> Refusal? {
+    tables.refused[session]
+  }
+
+  public mutating func refused() throws(AccountFailure) -> [SessionID: Refusal] { tables.refused }
 
   public mutating func dropRefused(before time: WallTime) throws(AccountFailure) {
-    let over = tables.refused.values.filter { $0 <= time }
+    let over = tables.refused.values.map(\.until).filter { $0 <= time }
     tables.lastDropped = (over + [tables.lastDropped].compactMap { $0 }).max()
-    tables.refused = tables.refused.filter { $0.value > time }
+    tables.refused = tables.refused.filter { $0.value.until > time }
   }
 
   public mutating func lastDropped() throws(AccountFailure) -> WallTime? { tables.lastDropped }

@@ -15,6 +15,8 @@ public enum AccountFailure: Error, Equatable, Sendable {
   case refreshTokenReused
   /// The session is over, or never was.
   case sessionExpired
+  /// The session is over because its user removed the device.
+  case deviceRevoked
   /// There is no access token, or one that nobody here has signed.
   case notSignedIn
   /// The user has no such session.
@@ -39,6 +41,7 @@ public enum AccountFailure: Error, Equatable, Sendable {
     case .invalidRequest: "invalid_request"
     case .refreshTokenReused: "refresh_token_reused"
     case .sessionExpired: "session_expired"
+    case .deviceRevoked: "device_revoked"
     case .notSignedIn: "not_signed_in"
     case .sessionNotFound: "not_found"
     case .notAllowed: "forbidden"
@@ -52,7 +55,7 @@ public enum AccountFailure: Error, Equatable, Sendable {
     switch self {
     case .invalidRequest: 400
     case .invalidCredentials, .refreshTokenReused, .sessionExpired, .notSignedIn: 401
-    case .notAllowed: 403
+    case .notAllowed, .deviceRevoked: 403
     case .sessionNotFound: 404
     case .accountExists: 409
     case .weakPassword: 422
@@ -80,6 +83,7 @@ public enum AccountFailure: Error, Equatable, Sendable {
     case .invalidRequest(let what): "\(what) is missing or not what it should be"
     case .refreshTokenReused: "the refresh token was used before: its session is over"
     case .sessionExpired: "the session is over; sign in"
+    case .deviceRevoked: "this device was removed by its user"
     case .notSignedIn: "no valid access token"
     case .sessionNotFound: "no such session"
     case .notAllowed: "this server does not allow it"

@@ -45,7 +45,7 @@ extension RouteTable {
         "POST", "/v1/auth/refresh", "refresh", "Replaces a refresh token, and gives an access token",
         access: .open,
         body: .json(.refreshToken), answer: .signedIn,
-        codes: ["session_expired", "refresh_token_reused", "unavailable"],
+        codes: ["session_expired", "refresh_token_reused", "device_revoked", "unavailable"],
         service: later { (service, input, reply) in service.refresh(input, reply) }),
       Route(
         "POST", "/v1/auth/sign-out", "signOut", "Ends the session", access: .session,

@@ -18,7 +18,8 @@ enum AccountSchema {
     CREATE INDEX session_user ON session (user);
     CREATE INDEX session_device ON session (device) WHERE device IS NOT NULL;
     CREATE INDEX session_expires ON session (expires);
-    CREATE TABLE refused (session BLOB PRIMARY KEY, until INTEGER NOT NULL) WITHOUT ROWID;
+    CREATE TABLE refused (
+      session BLOB PRIMARY KEY, until INTEGER NOT NULL, device_revoked INTEGER NOT NULL) WITHOUT ROWID;
     CREATE INDEX refused_until ON refused (until);
     CREATE TABLE state (id INTEGER PRIMARY KEY CHECK (id = 1), last_dropped INTEGER);
     INSERT INTO state VALUES (1, NULL);

@@ -18,7 +18,7 @@ final class AccountView: Sendable {
   }
   private struct State {
     var verifier: AccessTokenVerifier
-    var refused: [SessionID: WallTime]
+    var refused: [SessionID: Refusal]
     var known: [Known?]
   }
   private static let placeCount = 8_192
@@ -43,7 +43,7 @@ final class AccountView: Sendable {
 
   var refusedCount: Int { state.withLock { $0.refused.count } }
 
-  func setRefused(_ refused: [SessionID: WallTime]) { state.withLock { $0.refused = refused } }
+  func setRefused(_ refused: [SessionID: Refusal]) { state.withLock { $0.refused = refused } }
 
   func setKeys(_ keys: SigningKeys) {
     let set = keys.keySet
@@ -70,7 +70,7 @@ final class AccountView: Sendable {
       let new = Known(digest: digest, session: session)
       state.withLock { $0.known[place] = new }
     }
-    guard state.withLock({ $0.refused[session.session] == nil }) else { throw .sessionExpired }
+    if let refusal = state.withLock({ $0.refused[session.session] }) { throw refusal.failure }
     return session
   }
 }

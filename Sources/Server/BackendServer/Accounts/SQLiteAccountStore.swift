@@ -206,24 +206,34 @@ package final class SQLiteAccountStore: AccountStore {
 
   // MARK: Refused tokens
 
-  package func refuse(_ session: SessionID, until time: WallTime) throws(AccountFailure) {
+  package func refuse(_ session: SessionID, _ refusal: Refusal) throws(AccountFailure) {
     try sql { (connection) throws(SQLError) in
-      let insert = try connection.statement("INSERT OR REPLACE INTO refused VALUES (?, ?)")
+      let insert = try connection.statement("INSERT OR REPLACE INTO refused VALUES (?, ?, ?)")
       insert.bind(1, copying: session.bytes)
-      insert.bind(2, time.microseconds)
+      insert.bind(2, refusal.until.microseconds)
+      insert.bind(3, refusal.isDeviceRevoked ? 1 : 0)
       try insert.run()
     }
   }
 
-  package func refused() throws(AccountFailure) -> [SessionID: WallTime] {
+  private func refusals(_ condition: StaticString, _ values: [UInt8]...) throws(AccountFailure) -> [SessionID:
+    Refusal]
+  {
     try sql { (connection) throws(SQLError) in
-      let rows = try connection.statement("SELECT session, until FROM refused").all {
-        row -> (SessionID, WallTime) in
-        (row.id(0), row.time(1))
+      let select = try connection.statement("SELECT session, until, device_revoked FROM refused \(condition)")
+      for (index, value) in values.enumerated() { select.bind(Int32(index + 1), copying: value) }
+      let rows = try select.all { row -> (SessionID, Refusal) in
+        (row.id(0), Refusal(until: row.time(1), isDeviceRevoked: row.integer(2) != 0))
       }
       return Dictionary(uniqueKeysWithValues: rows)
     }
   }
+
+  package func refusal(of session: SessionID) throws(AccountFailure) -> Refusal? {
+    try refusals("WHERE session = ?", session.bytes)[session]
+  }
+
+  package func refused() throws(AccountFailure) -> [SessionID: Refusal] { try refusals("") }
 
   package func dropRefused(before time: WallTime) throws(AccountFailure) {
     try sql { (connection) throws(SQLError) in

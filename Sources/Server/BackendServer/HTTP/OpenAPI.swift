@@ -207,7 +207,8 @@ struct OpenAPIDocument {
     if route.idempotency != .ignored { codes.insert("idempotency_mismatch") }
     switch route.access {
     case .open: break
-    case .session: codes.formUnion(["not_signed_in", "session_expired", "unavailable", "rate_limited"])
+    case .session:
+      codes.formUnion(["not_signed_in", "session_expired", "device_revoked", "unavailable", "rate_limited"])
     case .device:
       codes.formUnion([
         "not_signed_in", "session_expired", "device_not_enrolled", "device_revoked", "unavailable",
