@@ -306,7 +306,12 @@ let targets: [Target] = [
     base + [
       "PalbeBackendCore", "PalbeCrypto", "PalbeWebServer", "PalbeSDKKit", "PalbeTestKit", "sdk-probe",
     ]),
-  tests("Palbe", base + ["Palbase", "PalbeSDKKit", "PalbeTestKit", "sdk-probe"]),
+  tests(
+    "Palbe",
+    base + [
+      "Palbase", "PalbeBackendCore", "PalbeServerClient", "PalbeSDKKit", "PalbeTestKit", "sdk-probe",
+      "palbe-server",
+    ]),
   tests("PalbeMessaging", ["PalbeTestKit"]),
   tests(
     "PalbeCall",

@@ -193,3 +193,28 @@ struct ErrorBodyTests {
     }
   }
 }
+
+@Suite("Errors: what the server's document says")
+struct ErrorDocumentTests {
+  @Test("S0-134: every code that docs/openapi.json names is in the table, under its status")
+  func documentedCodes() throws {
+    let document =
+      try JSONSerialization.jsonObject(with: Vectors.golden("docs/openapi.json")) as? [String: Any]
+    let paths = try #require(document?["paths"] as? [String: [String: Any]])
+    var seen: Set<String> = []
+    for operation in paths.values.flatMap(\.values) {
+      let responses = (operation as? [String: Any])?["responses"] as? [String: [String: Any]] ?? [:]
+      for (status, response) in responses {
+        guard let status = Int(status), status >= 400, let text = response["description"] as? String else {
+          continue
+        }
+        for code in text.split(separator: ", ") where code.allSatisfy({ $0.isLowercase || $0 == "_" }) {
+          seen.insert(String(code))
+          #expect(
+            FailureFacts.table[FailureCode(rawValue: String(code))]?.status == status, "\(code) \(status)")
+        }
+      }
+    }
+    #expect(seen.count > 15)
+  }
+}

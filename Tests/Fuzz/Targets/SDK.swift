@@ -15,7 +15,8 @@ extension FuzzTarget {
       demand(failure.message.unicodeScalars.count <= 1_024, "an endless message")
       demand(!failure.message.utf8.contains { $0 < 32 }, "a message that moves the cursor")
       demand((1...64).contains(failure.code.rawValue.utf8.count), "a code without bounds")
-      demand(failure.retryAfter.map { $0 >= .zero && $0 <= .seconds(86_400) } ?? true, "a wait without bounds")
+      demand(
+        failure.retryAfter.map { $0 >= .zero && $0 <= .seconds(86_400) } ?? true, "a wait without bounds")
     }
   }
 

@@ -81,10 +81,12 @@ package actor SessionAuthority {
     let old = record
     record = new
     fault = nil
-    tokens.send(new.map { AccessToken($0, time) })
+    // Who hears of one finds the other already true: a person who is there has a token, one who is gone has none.
+    if new != nil { tokens.send(new.map { AccessToken($0, time) }) }
     if old?.user != new?.user || old == nil && new == nil && reason != nil {
       state.send(new.map { .signedIn($0.user) } ?? .signedOut(reason))
     }
+    if new == nil { tokens.send(nil) }
   }
 
   // MARK: Tokens
