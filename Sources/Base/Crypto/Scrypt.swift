@@ -3,7 +3,7 @@ import PalbeWire
 
 /// A key from a password that costs memory as well as time (RFC 7914).
 ///
-///     let cost = Scrypt.Cost(n: 1 << 15, r: 8, p: 1)!   // 32 MiB, some 80 ms
+///     let cost = Scrypt.Cost(n: 1 << 15, r: 8, p: 1)!   // 32 MiB, some 100 ms
 ///     let key = try Scrypt.derive(password: password.span, salt: salt.span, cost: cost, outputByteCount: 32)
 public enum Scrypt {
   /// What a derivation costs: 128·n·r bytes of memory, and time that grows with n·r·p.
