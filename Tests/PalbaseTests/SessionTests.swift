@@ -367,6 +367,25 @@ struct SessionTests {
     #expect(enrolments.value == 3)
   }
 
+  @Test("S2-12: a session whose device was removed is over, with that reason")
+  func deviceRemoved() async throws {
+    let sessions = world.process()
+    let user = try await sessions.signIn("sign-up", world.account)
+    let devices = DeviceRegistry(vault: world.vault)
+    try devices.set(DeviceCredential(deviceId: "mdv_1", token: "t"), of: user.id)
+    let client = BackendClient(http: world.http, sessions: sessions, devices: devices)
+    let removed = TransportAnswer(status: 403, body: Array(#"{"code":"device_revoked"}"#.utf8))
+    world.transport.prepare(.answered(removed), .answered(removed))
+    do {
+      try await client.send(world.echo)
+      Issue.record("the device was removed")
+    } catch let error as BackendError {
+      #expect(error.code == .deviceRevoked)
+    }
+    #expect(sessions.state.value == .signedOut(.deviceRemoved))
+    #expect(try devices.credential(of: user.id)?.isRevoked == true)
+  }
+
   @Test("2.2, S2-12: a revoked device is marked, asks no more, and enrols anew after the next sign-in")
   func revokedDevice() async throws {
     let sessions = world.process()

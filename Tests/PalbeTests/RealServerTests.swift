@@ -309,6 +309,8 @@ struct RealServerTests {
     let call = BackendCall("GET", "/v1/me/comms-prefs", access: .device)
     let refusal = await code { try await app.runtime().client.send(call) }
     #expect(refusal == .deviceRevoked || refusal == .sessionExpired || refusal == .notSignedIn)
+    // The session that enrolled it is over too.
+    for await state in app.pb.auth.states where state == .signedOut(.deviceRemoved) { break }
     let back = try await app.pb.auth.signIn(email: "anna@example.com", password: "correct horse anna")
     #expect(back.id == anna.id)
     _ = try await app.enrol(back)

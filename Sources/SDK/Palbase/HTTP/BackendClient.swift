@@ -39,7 +39,10 @@ package final class BackendClient: Sendable {
           mayEnrol = false
           device = try await devices.credential(of: userId, replacing: device)
         case .deviceRevoked:
-          if let device { devices.markRevoked(device, of: userId) }
+          let own = try device ?? devices.credential(of: userId)
+          if let own { devices.markRevoked(own, of: userId) }
+          // The session that enrolled the device is over with it; a renewal tells.
+          if mayRenew { _ = try? await sessions.accessToken(replacing: token.text) }
           throw BackendError.server(failure)
         default: throw BackendError.server(failure)
         }

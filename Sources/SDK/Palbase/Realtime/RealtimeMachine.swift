@@ -306,6 +306,8 @@ struct RealtimeMachine {
     if let device = credentials.device { actions.append(.markRevoked(device, userId: credentials.userId)) }
     endAll(.deviceRevoked)
     phase = .blocked
+    // The session that enrolled the device is over with it; a renewal tells.
+    actions.append(.renewToken(used: credentials.accessToken))
   }
 
   /// Doubles with each attempt from half a second to half a minute, and is between half of that and all of it.

@@ -33,6 +33,8 @@ public enum SignOutReason: String, Sendable {
   case expired
   /// A used refresh token came again: somebody copied it.
   case tokenReused
+  /// The user removed the device that this session enrolled.
+  case deviceRemoved
   /// Another process of this app signed out.
   case otherProcess
 }

@@ -145,8 +145,16 @@ package actor SessionAuthority {
       return new
     } catch BackendError.server(let failure) where failure.status == 401 || failure.status == 403 {
       try? vault.remove(Self.recordName)
-      adopt(nil, failure.code == .refreshTokenReused ? .tokenReused : .expired)
+      adopt(nil, Self.reason(failure.code))
       throw BackendError.server(failure)
+    }
+  }
+
+  private static func reason(_ code: FailureCode) -> SignOutReason {
+    switch code {
+    case .refreshTokenReused: .tokenReused
+    case .deviceRevoked: .deviceRemoved
+    default: .expired
     }
   }
 
