@@ -297,6 +297,21 @@ struct AccountServiceTests {
     #expect(try phone.ask("GET", "/v1/queue").status == 200)
   }
 
+  @Test("Issue 5, 2: who fails from one address again and again is told when to come back")
+  func rates() throws {
+    var settings = AccountDesk.cheap
+    settings.rules.limitsLoopback = true
+    let folder = try TemporaryFolder()
+    let desk = try AccountDesk(folder.url.path, settings)
+    _ = try desk.signUp("anna@example.org")
+    for index in 0..<21 {
+      #expect(try desk.signIn("u\(index)@example.org", "wrong horse").code == "invalid_credentials")
+    }
+    let refused = try desk.signIn("anna@example.org")
+    #expect(refused.status == 429 && refused.code == "rate_limited" && refused.headers["retry-after"] == "1")
+    #expect(refused.number("retry_after") <= 1)
+  }
+
   @Test("--dev: the first sign-in makes the account")
   func development() throws {
     var settings = AccountDesk.cheap

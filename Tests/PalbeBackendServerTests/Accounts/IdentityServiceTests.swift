@@ -158,6 +158,24 @@ struct IdentityServiceTests {
     #expect(throws: KeySource.Failure.self) { try KeySource.file(folder.path("none")).load { false } }
   }
 
+  @Test("A key set over TLS: only from who has a certificate that is trusted")
+  func trust() throws {
+    let (certificate, key) = (folder.path("cert.pem"), folder.path("key.pem"))
+    try Data(TestCertificates.first.utf8).write(to: URL(fileURLWithPath: certificate))
+    try Data(TestCertificates.firstKey.utf8).write(to: URL(fileURLWithPath: key))
+    let server = try WebServer(
+      host: "127.0.0.1", port: 0, certificate: CertificateFiles(certificate: certificate, key: key),
+      handler: Publisher(provider: provider))
+    defer { server.stop() }
+    let url = "https://localhost:\(server.port)/keys"
+    let trusted = try #require(KeySource(url, authorities: certificate))
+    #expect(try trusted.load { false }.json == provider.keySet)
+    #expect(throws: KeySource.Failure.self) { try KeySource.url(url).load { false } }
+    let other = folder.path("other.pem")
+    try Data(TestCertificates.second.utf8).write(to: URL(fileURLWithPath: other))
+    #expect(throws: KeySource.Failure.self) { try KeySource.url(url, authorities: other).load { false } }
+  }
+
   @Test("Addresses of key sets: https, or http on this machine")
   func addresses() {
     for text in ["https://id.example/keys", "http://127.0.0.1:80/", "http://localhost/x", "http://[::1]:9/"] {
