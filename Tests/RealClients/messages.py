@@ -156,10 +156,11 @@ async def data_tracks(enter):
                 local.try_push(rtc.DataTrackFrame(payload=b"x" * 40_000))
                 await until(lambda: frames and len(frames[-1].payload) == 40_000, 5, "a long frame")
                 numbers = [int(frame.payload) for frame in frames[:-1] if frame.payload[:1].isdigit()]
-                assert len(numbers) > 90 and numbers == sorted(set(numbers)), numbers
+                # Clients drop packets where they are kept from reading for some milliseconds.
+                assert len(numbers) > 60 and numbers == sorted(set(numbers)), numbers
                 assert all(frame.user_timestamp == 1_000 + int(frame.payload)
                            for frame in frames if frame.payload[:1].isdigit())
-                assert len(returned) > 90 and returned[-1].payload.startswith(b"back "), len(returned)
+                assert len(returned) > 60 and returned[-1].payload.startswith(b"back "), len(returned)
                 try:
                     await asyncio.wait_for(anna.local_participant.publish_data_track(name="pose"), 5)
                 except PublishDataTrackError:

@@ -116,4 +116,23 @@ async def simulated_faults(url: str, bin_path: pathlib.Path):
             await until(lambda: "anna" not in ben.remote_participants, 5, "anna's absence")
 
 
-TESTS = [signaling_is_cut, full_reconnects, simulated_faults]
+async def switched_to_tcp(url: str, bin_path: pathlib.Path):
+    """Who asks for TCP gets nothing else in its next session: pictures flow on when UDP is blocked."""
+    for single in (True, False):
+        with hosts.sfu(bin_path, "--tcp-port", "0") as url:
+            async with (
+                peers.joined(url, hosts.signed_token("tcp", "anna"), single=single) as anna,
+                peers.joined(url, hosts.signed_token("tcp", "ben"), single=single) as ben,
+                peers.Publisher(anna, kinds=("video",)), peers.Watcher(ben, "anna") as watcher,
+            ):
+                await frames_within(watcher, 10, "the first pictures")
+                for room, name in ((anna, "anna"), (ben, "ben")):
+                    back = collect(room, "reconnected")
+                    await room.simulate_scenario(SimulateScenarioKind.SIMULATE_FORCE_TCP)
+                    await until(lambda: back, 20, f"{name}'s session over TCP")
+                    await frames_within(watcher, 10, f"pictures after {name} has switched")
+                with hosts.no_udp():
+                    await frames_within(watcher, 5, "pictures without UDP", least=40)
+
+
+TESTS = [signaling_is_cut, full_reconnects, simulated_faults, switched_to_tcp]
