@@ -43,6 +43,7 @@ let program = Program(
             + "latency_ms_p50, latency_ms_p99, mallocs_per_packet, bytes_per_subscriber} instead of a table"),
         .value("--slices", "N", "slices of 0.5 s of each side, 1 to 100", default: "5"),
         .value("--only", "TEXT", "scenarios whose name has it, such as 'video 1:50'"),
+        .flag("--count", "forwards to 50 without threads, for scripts/sfu-instructions, which counts what that takes"),
       ],
       examples: ["palbe-bench sfu", "palbe-bench sfu --json > sfu.json", "palbe-bench sfu --only rooms"]),
   ])
@@ -81,6 +82,11 @@ do throws(ArgumentError) {
     }
     if command == "sfu" {
       do {
+        if arguments.has("--count") {
+          let counts = try CountBench.run(subscribers: 50, rounds: 10)
+          print("packets: \(counts.sfu) of the SFU, \(counts.relay) of the relay")
+          exit(0)
+        }
         let rows = try SFUBench.run(
           slices: min(100, slices), only: arguments.string("--only"), progress: progress)
         progress("")

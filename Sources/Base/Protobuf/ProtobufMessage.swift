@@ -78,6 +78,7 @@ extension ProtobufMessage {
   /// The message's bytes.
   public func serialized() -> [UInt8] {
     var fields = ProtobufFields()
+    fields.writer.reserve()
     fields.encodeAll(of: self)
     return fields.writer.bytes
   }

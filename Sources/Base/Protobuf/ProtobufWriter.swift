@@ -6,6 +6,9 @@ public struct ProtobufWriter: Sendable {
   /// An empty message.
   public init() {}
 
+  /// Room for a small message.
+  mutating func reserve() { bytes.reserveCapacity(48) }
+
   /// A field's number and wire type.
   public mutating func tag(_ field: UInt32, _ wire: ProtobufWireType) {
     varint(UInt64(field) << 3 | UInt64(wire.rawValue))
@@ -39,8 +42,13 @@ public struct ProtobufWriter: Sendable {
 
   /// Puts the length of what was written since `start` in front of it.
   mutating func closeContent(from start: Int) {
-    var length = ProtobufWriter()
-    length.varint(UInt64(bytes.count - start))
-    bytes.insert(contentsOf: length.bytes, at: start)
+    var rest = UInt64(bytes.count - start)
+    let size = max(1, (64 - rest.leadingZeroBitCount + 6) / 7)
+    bytes.insert(contentsOf: repeatElement(0x80, count: size), at: start)
+    for index in start..<start + size {
+      bytes[index] |= UInt8(truncatingIfNeeded: rest) & 0x7f
+      rest >>= 7
+    }
+    bytes[start + size - 1] &= 0x7f
   }
 }

@@ -19,6 +19,8 @@ final class ServerService {
   /// Connections whose answer comes from a source, by its id.
   var downloads: [UInt64: OpaquePointer] = [:]
   var requestCount: UInt64 = 0
+  /// Sockets in hand whose queue has changed, kept to spare an allocation.
+  private var changed: [UInt64] = []
   /// Bytes of all bodies that are being read.
   var bodiesByteCount = 0
   var gate: AddressGate
@@ -131,7 +133,8 @@ final class ServerService {
 
   /// Asks to write wherever another thread has queued something.
   func flushChanged() {
-    for id in link.takeChanged() {
+    link.takeChanged(into: &changed)
+    for id in changed {
       guard let identity = open[id], let connection = connections[identity] else { continue }
       let (hasOverflowed, isClosing) =
         connection.socket?.withQueue { ($0.hasOverflowed, $0.close != nil) } ?? (false, false)

@@ -256,10 +256,9 @@ final class ServerLink: Sendable {
     }
   }
 
-  func takeChanged() -> [UInt64] {
-    changed.withLock { ids in
-      defer { ids = [] }
-      return ids
-    }
+  /// Moves the list of changed sockets into `taken`, whose memory the next ones get.
+  func takeChanged(into taken: inout [UInt64]) {
+    taken.removeAll(keepingCapacity: taken.capacity <= 4_096)
+    changed.withLock { swap(&$0, &taken) }
   }
 }

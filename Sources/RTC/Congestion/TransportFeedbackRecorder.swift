@@ -76,28 +76,54 @@ public struct TransportFeedbackRecorder: Sendable {
   ///   - sender: who reports.
   ///   - media: a source of the peer's; the report is on its whole transport.
   public mutating func poll(at now: Instant, sender: SSRC, media: SSRC) -> [UInt8]? {
-    guard let deadline, now >= deadline else { return nil }
-    guard let feedback = pollFeedback(sender: sender, media: media) else {
-      self.deadline = nil
-      return nil
-    }
-    return RTCPPacket.compound([.transportFeedback(feedback)])
+    var scratch = Scratch()
+    var writer = ByteWriter(capacity: 128)
+    return poll(at: now, sender: sender, media: media, using: &scratch, into: &writer) ? writer.bytes : nil
   }
 
-  private mutating func pollFeedback(sender: SSRC, media: SSRC) -> TransportFeedback? {
-    guard let highest else { return nil }
+  /// Memory that many recorders use one after the other, so that a report costs no allocation.
+  public struct Scratch: Sendable {
+    fileprivate var feedback = TransportFeedback(
+      sender: SSRC(0), media: SSRC(0), baseSequence: 0, referenceTime: 0, feedbackCount: 0)
+    fileprivate var symbols: [UInt8] = []
+
+    /// Reserves nothing yet.
+    public init() {}
+  }
+
+  /// The same, appended to `writer`; false when none is due.
+  public mutating func poll(
+    at now: Instant, sender: SSRC, media: SSRC, using scratch: inout Scratch, into writer: inout ByteWriter
+  ) -> Bool {
+    guard let deadline, now >= deadline else { return false }
+    guard pollFeedback(sender: sender, media: media, &scratch.feedback) else {
+      self.deadline = nil
+      return false
+    }
+    RTCPPacket.write(scratch.feedback, using: &scratch.symbols, into: &writer)
+    return true
+  }
+
+  private mutating func pollFeedback(
+    sender: SSRC, media: SSRC, _ feedback: inout TransportFeedback
+  ) -> Bool {
+    guard let highest else { return false }
     var first = next
     while first <= highest, arrivals[slot(first)] == .min { first += 1 }
-    guard first <= highest else { return nil }
+    guard first <= highest else { return false }
     // Lost packets before the first arrival are reported too, as far as they fit into one packet.
     let base = first - next < UInt64(Self.statusLimit) / 2 ? next : first
     let start = arrivals[slot(first)]
     let reference = floorDivide(start, TransportFeedback.referenceUnit.nanoseconds)
     let origin = reference * TransportFeedback.referenceUnit.nanoseconds
     // 24 bits of the reference time are sent; the sender unwraps them.
-    var feedback = TransportFeedback(
-      sender: sender, media: media, baseSequence: UInt16(truncatingIfNeeded: base),
-      referenceTime: Int32(truncatingIfNeeded: (reference << 40) >> 40), feedbackCount: feedbackCount)
+    feedback.sender = sender
+    feedback.media = media
+    feedback.baseSequence = UInt16(truncatingIfNeeded: base)
+    feedback.statusCount = 0
+    feedback.referenceTime = Int32(truncatingIfNeeded: (reference << 40) >> 40)
+    feedback.feedbackCount = feedbackCount
+    feedback.arrivals.removeAll(keepingCapacity: true)
     var number = first
     while number <= highest, number - base < UInt64(Self.statusLimit) {
       let arrival = arrivals[slot(number)]
@@ -111,7 +137,7 @@ public struct TransportFeedbackRecorder: Sendable {
     }
     next = base + UInt64(feedback.statusCount)
     feedbackCount &+= 1
-    return feedback
+    return true
   }
 
   private func slot(_ number: UInt64) -> Int { Int(number % Self.capacity) }

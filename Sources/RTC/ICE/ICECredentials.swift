@@ -6,6 +6,8 @@ public struct ICECredentials: Hashable, Sendable {
   public let usernameFragment: String
   /// 22 to 256 characters of the same.
   public let password: String
+  /// The key of MESSAGE-INTEGRITY: the password's bytes.
+  let integrityKey: [UInt8]
 
   /// Refuses, with nil, lengths and characters that RFC 8839 §5.4 does not allow.
   public init?(usernameFragment: String, password: String) {
@@ -14,12 +16,14 @@ public struct ICECredentials: Hashable, Sendable {
     else { return nil }
     self.usernameFragment = usernameFragment
     self.password = password
+    integrityKey = [UInt8](password.utf8)
   }
 
   /// Fresh ones: 48 bits in 8 characters, enough to find an agent by; 144 bits in 24.
   public init(using random: inout RandomSource) {
     usernameFragment = Self.characters(8, using: &random)
     password = Self.characters(24, using: &random)
+    integrityKey = [UInt8](password.utf8)
   }
 
   private static func characters(_ count: Int, using random: inout RandomSource) -> String {
@@ -33,7 +37,4 @@ public struct ICECredentials: Hashable, Sendable {
     default: false
     }
   }
-
-  /// The key of MESSAGE-INTEGRITY.
-  var integrityKey: [UInt8] { [UInt8](password.utf8) }
 }

@@ -32,16 +32,22 @@ extension STUNMessage {
 
   /// A success response that tells the peer where its request came from.
   func success(from remote: SocketAddress, key: [UInt8]) -> [UInt8] {
+    success(from: remote).encoded(integrityKey: key)
+  }
+
+  func success(from remote: SocketAddress) -> STUNMessage {
     var response = STUNMessage(.success, transactionID: transactionID)
     response.mappedAddress = remote
-    return response.encoded(integrityKey: key)
+    return response
   }
 
   /// A failure response; a 420 names what was not understood.
-  func failure(_ code: ErrorCode, key: [UInt8]) -> [UInt8] {
+  func failure(_ code: ErrorCode, key: [UInt8]) -> [UInt8] { failure(code).encoded(integrityKey: key) }
+
+  func failure(_ code: ErrorCode) -> STUNMessage {
     var response = STUNMessage(.failure, transactionID: transactionID)
     response.errorCode = code
     if code.code == 420 { response.unknownAttributes = notUnderstood }
-    return response.encoded(integrityKey: key)
+    return response
   }
 }

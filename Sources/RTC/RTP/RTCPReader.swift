@@ -11,10 +11,16 @@ import PalbeWire
 public struct RTCPReader: ~Copyable, ~Escapable {
   let bytes: Span<UInt8>
   var offset = 0
+  let readsNames: Bool
 
   /// Starts at the first packet.
+  ///
+  /// - Parameter readsNames: false leaves out what source descriptions say, which spares allocations: they come empty.
   @_lifetime(copy datagram)
-  public init(_ datagram: Span<UInt8>) { bytes = datagram }
+  public init(_ datagram: Span<UInt8>, readsNames: Bool = true) {
+    bytes = datagram
+    self.readsNames = readsNames
+  }
 
   /// The next packet, nil at the end.
   @_lifetime(self: copy self)
@@ -37,6 +43,7 @@ public struct RTCPReader: ~Copyable, ~Escapable {
       }
       end -= padding
     }
+    if !readsNames, bytes[start + 1] == 202 { return .sourceDescription([]) }
     var body = ByteReader(bytes.extracting(start + 4..<end))
     return try Self.parse(type: bytes[start + 1], count: first & 0x1f, &body)
   }

@@ -24,11 +24,7 @@ extension RTCPPacket {
         for block in blocks { block.write(into: &writer) }
       }
     case .receiverReport(let report):
-      let blocks = report.blocks.prefix(31)
-      Self.packet(type: 201, count: blocks.count, &writer) { writer in
-        writer.uint32(report.ssrc.rawValue)
-        for block in blocks { block.write(into: &writer) }
-      }
+      Self.writeReceiverReport(ssrc: report.ssrc, report.blocks.prefix(31), into: &writer)
     case .sourceDescription(let chunks):
       let chunks = chunks.prefix(31)
       Self.packet(type: 202, count: chunks.count, &writer) { writer in
@@ -51,7 +47,8 @@ extension RTCPPacket {
         }
       }
     case .transportFeedback(let feedback):
-      Self.packet(type: 205, count: 15, &writer) { writer in feedback.write(into: &writer) }
+      var symbols: [UInt8] = []
+      Self.write(feedback, using: &symbols, into: &writer)
     case .pictureLossIndication(let sender, let media):
       Self.packet(type: 206, count: 1, &writer) { writer in
         writer.uint32(sender.rawValue)
@@ -70,6 +67,28 @@ extension RTCPPacket {
       Self.packet(type: 206, count: 15, &writer) { writer in estimate.write(into: &writer) }
     case .unknown: break
     }
+  }
+
+  /// Appends a receiver report of up to 31 blocks.
+  public static func writeReceiverReport(
+    ssrc: SSRC, _ blocks: ArraySlice<ReportBlock>, into writer: inout ByteWriter
+  ) {
+    packet(type: 201, count: blocks.count, &writer) { writer in
+      writer.uint32(ssrc.rawValue)
+      for block in blocks { block.write(into: &writer) }
+    }
+  }
+
+  /// Appends a source description of one chunk.
+  public static func write(_ chunk: SourceDescription, into writer: inout ByteWriter) {
+    packet(type: 202, count: 1, &writer) { writer in chunk.write(into: &writer) }
+  }
+
+  /// Appends transport-wide feedback. `symbols` is memory for it.
+  package static func write(
+    _ feedback: TransportFeedback, using symbols: inout [UInt8], into writer: inout ByteWriter
+  ) {
+    packet(type: 205, count: 15, &writer) { writer in feedback.write(into: &writer, using: &symbols) }
   }
 
   /// Writes header and body, fills the last word with zeros, and puts the length into the header.

@@ -132,14 +132,14 @@ public struct TransportFeedback: Hashable, Sendable {
     return feedback  // what follows are zeros up to the word
   }
 
-  func write(into writer: inout ByteWriter) {
+  func write(into writer: inout ByteWriter, using symbols: inout [UInt8]) {
     writer.uint32(sender.rawValue)
     writer.uint32(media.rawValue)
     writer.uint16(baseSequence)
     writer.uint16(statusCount)
     writer.uint24(UInt32(bitPattern: referenceTime) & 0xff_ffff)
     writer.uint8(feedbackCount)
-    let symbols = self.symbols()
+    fill(&symbols)
     var index = 0
     while index < symbols.count { index += Self.writeChunk(symbols, from: index, into: &writer) }
     var last: Int32 = 0
@@ -155,8 +155,9 @@ public struct TransportFeedback: Hashable, Sendable {
   }
 
   /// One symbol for each number reported on.
-  private func symbols() -> [UInt8] {
-    var symbols = [UInt8](repeating: Status.lost.rawValue, count: Int(statusCount))
+  private func fill(_ symbols: inout [UInt8]) {
+    symbols.removeAll(keepingCapacity: true)
+    symbols.append(contentsOf: repeatElement(Status.lost.rawValue, count: Int(statusCount)))
     var last: Int32 = 0
     for arrival in arrivals {
       let position = Int(arrival.sequence &- baseSequence)
@@ -164,7 +165,6 @@ public struct TransportFeedback: Hashable, Sendable {
       if position < symbols.count { symbols[position] = (isSmall ? Status.smallDelta : .largeDelta).rawValue }
       last = arrival.ticks
     }
-    return symbols
   }
 
   /// Writes the chunk that covers most symbols from `index` on, and returns how many.

@@ -32,6 +32,10 @@ struct Relay: ~Copyable, @unchecked Sendable {
   private let receivers: [[Int]]
   private let outbound: UnsafeMutablePointer<SRTPSession>
   private let destinations: [SocketAddress]
+  /// False where all is counted but the system's calls.
+  var sends = true
+  private(set) var packetCount = 0
+  private var received = 0
   private var lengths = [Int](repeating: 0, count: 64)
   private var sources = [Int](repeating: -1, count: 64)
 
@@ -79,12 +83,20 @@ struct Relay: ~Copyable, @unchecked Sendable {
 
   /// Receives and forwards what waits.
   mutating func turn() {
-    guard let count = try? socket.receive(into: &incoming), count > 0 else { return }
-    pass(count)
+    receive()
+    if received > 0 { pass() }
   }
 
-  /// Forwards `count` datagrams of `incoming`, one receiver's behind one another as the SFU does.
-  mutating func pass(_ count: Int) {
+  mutating func receive() { received = (try? socket.receive(into: &incoming)) ?? 0 }
+
+  private mutating func flush() {
+    packetCount += outgoing.count
+    if sends { socket.send(&outgoing) } else { outgoing.removeAll() }
+  }
+
+  /// Forwards what was received, one receiver's packets behind one another as the SFU does.
+  mutating func pass() {
+    let count = received
     for index in 0..<count {
       sources[index] = sourceIndex[incoming.source(index)] ?? -1
       lengths[index] = sources[index] < 0 ? -1 : Self.open(index, &incoming, inbound + sources[index])
@@ -93,7 +105,7 @@ struct Relay: ~Copyable, @unchecked Sendable {
       let source = sources[first]
       for receiver in receivers[source] {
         for index in first..<count where sources[index] == source && lengths[index] > 0 {
-          if outgoing.isFull { socket.send(&outgoing) }
+          if outgoing.isFull { flush() }
           Self.forward(
             index, of: incoming, byteCount: lengths[index], into: &outgoing, outbound + receiver,
             to: destinations[receiver])
@@ -101,7 +113,7 @@ struct Relay: ~Copyable, @unchecked Sendable {
       }
       for index in first..<count where sources[index] == source { sources[index] = -1 }
     }
-    socket.send(&outgoing)
+    flush()
   }
 
   private static func open(

@@ -3,6 +3,7 @@ import Glibc
 import PalbeCallCore
 import PalbeDTLS
 import PalbeEventLoop
+import PalbeSFUCore
 import PalbeSFUServer
 import PalbeServerObservation
 import PalbeUnits
@@ -95,6 +96,8 @@ final class SFURun {
     configuration.udpPort = 0
     configuration.workerCount = 1
     configuration.usesSegmentation = segmentation
+    // One publisher sends far more here than a client may.
+    configuration.worker.participantRate = 1_000_000_000
     configuration.log = ServerLog(level: .warning)
     server = try SFUServer(configuration)
     worker = try ThreadProbe(name: "sfu-worker-0")

@@ -5,7 +5,7 @@ import PalbeWire
 extension Participant {
   /// Takes up a compound RTCP packet of this participant's, which SRTCP has authenticated.
   func receiveControl(_ compound: Span<UInt8>, over transport: PeerTransport, at now: Instant) {
-    var reader = RTCPReader(compound)
+    var reader = RTCPReader(compound, readsNames: false)
     // A packet takes four bytes at least, so this ends with the datagram whatever is malformed in it.
     for _ in 0..<compound.count / 4 {
       do throws(WireError) {

@@ -3,6 +3,7 @@ import PalbeICE
 import PalbeLiveKit
 import PalbeRTP
 import PalbeUnits
+import PalbeWire
 
 extension Participant {
   /// Time between two reports of one kind (RFC 3550 §6.2 with the reduced minimum).
@@ -90,10 +91,9 @@ extension Participant {
 
   /// Transports that are not up yet.
   private func handleHandshakes(at now: Instant) -> Departure? {
-    for transport in transports where !transport.isConnected {
-      if case .failed = transport.handleTimeout(at: now) { return .transportFailed }
-      if let deadline = transport.handshakeDeadline { wake(at: deadline) }
-    }
+    guard handleHandshake(over: transport, at: now),
+      downTransport === transport || handleHandshake(over: downTransport, at: now)
+    else { return .transportFailed }
     flushHandshake()
     guard !isConnected else { return nil }
     let connectDeadline = joinedAt + context.configuration.connectTimeout
@@ -102,34 +102,51 @@ extension Participant {
     return nil
   }
 
+  /// False when it failed.
+  private func handleHandshake(over transport: PeerTransport, at now: Instant) -> Bool {
+    guard !transport.isConnected else { return true }
+    if case .failed = transport.handleTimeout(at: now) { return false }
+    if let deadline = transport.handshakeDeadline { wake(at: deadline) }
+    return true
+  }
+
   /// Asks this publisher for packets that are missing and key frames that are wanted.
   private func askForMedia(at now: Instant) {
-    var requests: [RTCPPacket] = []
-    for stream in uplink.tracks.lazy.flatMap(\.streams) {
-      let missing = stream.pollNACKs(at: now, roundTrip: roundTrip)
-      if !missing.isEmpty {
-        context.totals.nacksSent += UInt64(missing.count)
-        requests.append(
-          .nack(GenericNACK(sender: uplink.localSSRC, media: stream.ssrc, sequenceNumbers: missing)))
+    sendControl(over: transport) { writer in
+      for track in uplink.tracks {
+        for stream in track.streams { askForMedia(of: stream, into: &writer, at: now) }
       }
-      if let deadline = stream.nackDeadline { wake(at: deadline) }
-      if stream.track.downTracks.isEmpty { stream.keyFrames.rest() }
-      // A muted track has no frames to give; its request is sent when it is unmuted.
-      guard !stream.track.info.muted else { continue }
-      if stream.keyFrames.poll(at: now) {
-        context.totals.pictureLossesSent += 1
-        requests.append(.pictureLossIndication(sender: uplink.localSSRC, media: stream.ssrc))
-      }
-      if let deadline = stream.keyFrames.nextDeadline { wake(at: deadline) }
     }
-    sendControl(requests, over: transport)
+  }
+
+  private func askForMedia(of stream: IncomingStream, into writer: inout ByteWriter, at now: Instant) {
+    let missing = stream.pollNACKs(at: now, roundTrip: roundTrip)
+    if !missing.isEmpty {
+      context.totals.nacksSent += UInt64(missing.count)
+      RTCPPacket.nack(
+        GenericNACK(sender: uplink.localSSRC, media: stream.ssrc, sequenceNumbers: missing)
+      ).write(into: &writer)
+    }
+    if let deadline = stream.nackDeadline { wake(at: deadline) }
+    if stream.track.downTracks.isEmpty { stream.keyFrames.rest() }
+    // A muted track has no frames to give; its request is sent when it is unmuted.
+    guard !stream.track.info.muted else { return }
+    if stream.keyFrames.poll(at: now) {
+      context.totals.pictureLossesSent += 1
+      RTCPPacket.pictureLossIndication(sender: uplink.localSSRC, media: stream.ssrc).write(into: &writer)
+    }
+    if let deadline = stream.keyFrames.nextDeadline { wake(at: deadline) }
   }
 
   private func sendFeedback(at now: Instant) {
     guard uplink.ids.transportSequenceNumber != 0 else { return }
     let media = uplink.streams.keys.first ?? SSRC(0)
-    while let compound = uplink.feedback.poll(at: now, sender: uplink.localSSRC, media: media) {
-      sendControl(compound: compound, over: transport)
+    var isDue = true
+    while isDue {
+      sendControl(over: transport) { writer in
+        isDue = uplink.feedback.poll(
+          at: now, sender: uplink.localSSRC, media: media, using: &context.arrivals, into: &writer)
+      }
     }
     if let deadline = uplink.feedback.nextDeadline { wake(at: deadline) }
   }
@@ -142,35 +159,32 @@ extension Participant {
 
   /// A receiver report on everything it sends, and a sender report on everything it gets.
   private func sendReports(at now: Instant) {
-    var blocks: [ReportBlock] = []
+    context.reportBlocks.removeAll(keepingCapacity: true)
     for stream in uplink.streams.values {
-      if let block = stream.report(at: now) { blocks.append(block) }
+      if let block = stream.report(at: now) { context.reportBlocks.append(block) }
     }
     // A dictionary's order is another in each run.
-    blocks.sort { $0.ssrc.rawValue < $1.ssrc.rawValue }
-    for start in stride(from: 0, to: blocks.count, by: 31) {
-      let report = ReceiverReport(
-        ssrc: uplink.localSSRC, blocks: Array(blocks[start..<min(start + 31, blocks.count)]))
-      sendControl([.receiverReport(report), description(of: [uplink.localSSRC], sid)], over: transport)
-    }
-    var compound: [RTCPPacket] = []
-    var size = 0
-    for downTrack in downlink.downTracks {
-      guard let report = downTrack.report(at: now) else { continue }
-      compound.append(.senderReport(report))
-      compound.append(description(of: [downTrack.ssrc], downTrack.track.publisher.sid))
-      size += 64
-      if size > Self.compoundLimit {
-        sendControl(compound, over: downTransport)
-        compound = []
-        size = 0
+    context.reportBlocks.sort { $0.ssrc.rawValue < $1.ssrc.rawValue }
+    for start in stride(from: 0, to: context.reportBlocks.count, by: 31) {
+      sendControl(over: transport) { writer in
+        RTCPPacket.writeReceiverReport(
+          ssrc: uplink.localSSRC, context.reportBlocks[start...].prefix(31), into: &writer)
+        RTCPPacket.write(SourceDescription(ssrc: uplink.localSSRC, canonicalName: sid), into: &writer)
       }
     }
-    sendControl(compound, over: downTransport)
-  }
-
-  private func description(of sources: [SSRC], _ name: String) -> RTCPPacket {
-    .sourceDescription(sources.map { SourceDescription(ssrc: $0, canonicalName: name) })
+    var next = 0
+    while next < downlink.downTracks.count {
+      sendControl(over: downTransport) { writer in
+        while next < downlink.downTracks.count, writer.bytes.count <= Self.compoundLimit {
+          let downTrack = downlink.downTracks[next]
+          next += 1
+          guard let report = downTrack.report(at: now) else { continue }
+          RTCPPacket.senderReport(report).write(into: &writer)
+          RTCPPacket.write(
+            SourceDescription(ssrc: downTrack.ssrc, canonicalName: downTrack.track.publisher.sid), into: &writer)
+        }
+      }
+    }
   }
 
   /// Simulcast layers come and go with the publisher's bandwidth.

@@ -77,7 +77,11 @@ extension Participant {
 
   /// Nothing limits the link.
   private func lift(at now: Instant) {
-    tell(downlink.downTracks.filter { $0.track.kind == .video }.compactMap { fit($0, .highest, at: now) })
+    var states: [LiveKit.StreamStateInfo] = []
+    for downTrack in downlink.downTracks where downTrack.track.kind == .video {
+      if let state = fit(downTrack, .highest, at: now) { states.append(state) }
+    }
+    tell(states)
   }
 
   /// What the client is to be told of it.

@@ -46,16 +46,20 @@ struct QualityMeter {
   mutating func update(_ participant: Participant, at now: Instant) -> ConnectionScore? {
     var received: UInt64 = 0
     var lost: Int64 = 0
-    var counts: [SSRC: Count] = [:]
-    for stream in participant.uplink.tracks.lazy.flatMap(\.streams) {
-      let count = Count(
-        received: stream.statistics.packetCount, lost: Int64(stream.statistics.cumulativeLost))
-      counts[stream.ssrc] = count
-      guard let before = uplink[stream.ssrc], before.received <= count.received else { continue }
-      received += count.received - before.received
-      lost += max(0, count.lost - before.lost)
+    var streamCount = 0
+    for track in participant.uplink.tracks {
+      for stream in track.streams {
+        streamCount += 1
+        let count = Count(
+          received: stream.statistics.packetCount, lost: Int64(stream.statistics.cumulativeLost))
+        let before = uplink.updateValue(count, forKey: stream.ssrc)
+        guard let before, before.received <= count.received else { continue }
+        received += count.received - before.received
+        lost += max(0, count.lost - before.lost)
+      }
     }
-    uplink = counts
+    // Streams have ended: what is kept of them goes.
+    if uplink.count > streamCount { forgetEnded(participant) }
     let sent = received + UInt64(lost)
     let upLoss = sent == 0 ? 0 : 100 * Float(lost) / Float(sent)
     let reports = participant.downlink.downTracks.lazy.filter { $0.isReady && $0.statistics.packetCount > 0 }
@@ -69,6 +73,13 @@ struct QualityMeter {
     participant.context.totals.note(
       score, lossPercent: max(upLoss, downLoss), roundTrip: participant.measuredRoundTrip)
     return isNews ? score : nil
+  }
+
+  private mutating func forgetEnded(_ participant: Participant) {
+    for ssrc in Array(uplink.keys)
+    where !participant.uplink.tracks.contains(where: { $0.streams.contains { $0.ssrc == ssrc } }) {
+      uplink[ssrc] = nil
+    }
   }
 }
 

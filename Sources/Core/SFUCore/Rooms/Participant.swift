@@ -3,6 +3,7 @@ import PalbeDataChannels
 import PalbeLiveKit
 import PalbeRTP
 import PalbeUnits
+import PalbeWire
 
 /// Somebody in a room: who it is, what it may do, its transport, what it sends and what it receives.
 final class Participant {
@@ -180,21 +181,24 @@ final class Participant {
   }
 
   func flushHandshake() {
-    for transport in transports {
-      while let (bytes, destination) = transport.pollHandshake() {
-        context.datagrams.append(WaitingDatagram(destination: destination, bytes: bytes))
-      }
+    flushHandshake(over: transport)
+    if downTransport !== transport { flushHandshake(over: downTransport) }
+  }
+
+  private func flushHandshake(over transport: PeerTransport) {
+    while let (bytes, destination) = transport.pollHandshake() {
+      context.datagrams.append(bytes.span, to: destination)
     }
   }
 
-  /// Sends RTCP packets in one protected compound; nothing while the transport is not up.
-  func sendControl(_ packets: [RTCPPacket], over transport: PeerTransport) {
-    guard !packets.isEmpty else { return }
-    sendControl(compound: RTCPPacket.compound(packets), over: transport)
-  }
-
-  func sendControl(compound: [UInt8], over transport: PeerTransport) {
-    guard let remote = transport.remote, let bytes = transport.protectRTCP(compound) else { return }
-    context.datagrams.append(WaitingDatagram(destination: remote, bytes: bytes))
+  /// Sends what `write` appends as one protected RTCP compound. It is called in any case; nothing is sent while the
+  /// transport is not up.
+  func sendControl(over transport: PeerTransport, _ write: (inout ByteWriter) -> Void) {
+    context.compound.bytes.removeAll(keepingCapacity: true)
+    write(&context.compound)
+    guard !context.compound.bytes.isEmpty, let remote = transport.remote,
+      transport.protectRTCP(&context.compound)
+    else { return }
+    context.sendCompound(to: remote)
   }
 }

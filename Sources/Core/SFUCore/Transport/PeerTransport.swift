@@ -57,8 +57,11 @@ final class PeerTransport {
   /// Where everything is sent to.
   var remote: SocketAddress? { ice.selectedRemote }
 
-  func handleCheck(_ datagram: Span<UInt8>, from remote: SocketAddress, at now: Instant) -> ICELiteAction {
-    ice.handle(datagram, from: remote, at: now)
+  /// False when there is no answer; else it is in `answer`.
+  func handleCheck(
+    _ datagram: Span<UInt8>, from remote: SocketAddress, at now: Instant, answer: inout ByteWriter
+  ) -> Bool {
+    if case .answered = ice.handle(datagram, from: remote, at: now, answer: &answer) { true } else { false }
   }
 
   /// A TCP connection has ended; what went to it goes where the latest check came from.
@@ -147,15 +150,13 @@ final class PeerTransport {
     do throws(SRTPError) { return try srtp?.unprotectRTCP(&buffer, count: count) } catch { return nil }
   }
 
-  /// The compound packet, protected.
-  func protectRTCP(_ compound: [UInt8]) -> [UInt8]? {
-    guard let profile = srtp?.profile else { return nil }
-    var bytes = compound + [UInt8](repeating: 0, count: profile.controlOverhead)
-    var buffer = bytes.mutableSpan
-    do throws(SRTPError) {
-      _ = try srtp?.protectRTCP(&buffer, count: compound.count)
-    } catch { return nil }
-    return bytes
+  /// Protects the compound packet where it lies. False: it was not.
+  func protectRTCP(_ compound: inout ByteWriter) -> Bool {
+    guard let profile = srtp?.profile else { return false }
+    let count = compound.bytes.count
+    for _ in 0..<profile.controlOverhead { compound.uint8(0) }
+    var buffer = compound.bytes.mutableSpan
+    do throws(SRTPError) { return try srtp?.protectRTCP(&buffer, count: count) != nil } catch { return false }
   }
 
   func forgetSource(_ ssrc: SSRC) { srtp?.forgetRemoteSource(ssrc) }

@@ -196,13 +196,8 @@ import PalbeWire
     guard
       isKnown ? context.admits(.stun, over: transport, at: now) : strangers.take(from: remote, at: now)
     else { return }
-    let response: [UInt8]
-    switch transport.handleCheck(datagram, from: remote, at: now) {
-    case .respond(let bytes): response = bytes
-    case .respondAndSelect(let bytes, _): response = bytes
-    case .ignored: return
-    }
-    context.datagrams.append(WaitingDatagram(destination: remote, bytes: response))
+    guard transport.handleCheck(datagram, from: remote, at: now, answer: &context.compound) else { return }
+    context.sendCompound(to: remote)
     guard transport.ice.isProven(remote, at: now) else { return }
     directory.claim(remote, for: endpoint, at: now)
     if let deadline = transport.ice.consentDeadline { endpoint.participant.wake(at: deadline) }

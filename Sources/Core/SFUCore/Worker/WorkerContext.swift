@@ -1,3 +1,4 @@
+import PalbeCongestion
 import PalbeDTLS
 import PalbeDataChannels
 import PalbeLiveKit
@@ -18,7 +19,12 @@ final class WorkerContext {
   /// What the shell has still to be told. It drains this after each input, and one input makes few: none is dropped.
   var events = BoundedQueue<SFUEvent>(limit: .max)
   /// What is dropped here, as a network would drop it, is repeated or outdated soon.
-  var datagrams = BoundedQueue<WaitingDatagram>(limit: 4_096)
+  var datagrams = DatagramQueue(limit: 4_096)
+  /// Where RTCP compounds are written before they are protected, and answers to checks. It and the next two are kept to
+  /// spare allocations, and hold nothing between two calls.
+  var compound = ByteWriter(capacity: 1_500)
+  var reportBlocks: [ReportBlock] = []
+  var arrivals = TransportFeedbackRecorder.Scratch()
   /// A subscriber repeats the request that is dropped here.
   var repairs = BoundedQueue<WaitingRepair>(limit: 4_096)
   /// Operators' calls to participants.
@@ -132,6 +138,12 @@ final class WorkerContext {
     for link in pacedLinks { nextPaceAt = min(nextPaceAt, link.nextSendAt) }
     if nextPaceAt < .distantFuture { wake(at: nextPaceAt) }
     return nil
+  }
+
+  /// Queues what lies in `compound`.
+  func sendCompound(to destination: SocketAddress) {
+    let bytes = compound.bytes
+    datagrams.append(bytes.span, to: destination)
   }
 
   func send(_ message: LiveKit.SignalResponse.Message, to connection: ConnectionID) {

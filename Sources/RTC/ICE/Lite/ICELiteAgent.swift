@@ -65,6 +65,8 @@ public struct ICELiteAgent: Sendable {
       let length = Int(datagram.uint16(at: offset + 2))
       let start = offset + 4
       guard start + length <= datagram.count else { return nil }
+      // What lies behind the integrity is nobody's word.
+      if datagram.uint16(at: offset) == STUNAttribute.messageIntegrity { return nil }
       if datagram.uint16(at: offset) == STUNAttribute.username {
         let end = start + min(length, fragmentLimit + 1)
         guard let colon = (start..<end).first(where: { datagram[$0] == UInt8(ascii: ":") }) else {
@@ -83,36 +85,64 @@ public struct ICELiteAgent: Sendable {
   public mutating func handle(
     _ datagram: Span<UInt8>, from remote: SocketAddress, at now: Instant
   ) -> ICELiteAction {
+    var answer = ByteWriter(capacity: 128)
+    return switch handle(datagram, from: remote, at: now, answer: &answer) {
+    case .answered(let isSelected):
+      isSelected ? .respondAndSelect(answer.bytes, remote) : .respond(answer.bytes)
+    case .ignored(let reason): .ignored(reason)
+    }
+  }
+
+  /// What was done about a datagram.
+  public enum Outcome: Equatable, Sendable {
+    /// The answer goes back to where the datagram came from; `isSelected`: media goes there too, from now on.
+    case answered(isSelected: Bool)
+    /// Nothing.
+    case ignored(ICEIgnoreReason)
+  }
+
+  /// The same, with the answer left in `answer`, whose memory is used again: no allocation for a check that is in order.
+  public mutating func handle(
+    _ datagram: Span<UInt8>, from remote: SocketAddress, at now: Instant, answer: inout ByteWriter
+  ) -> Outcome {
+    answer.bytes.removeAll(keepingCapacity: true)
     let request: STUNMessage
-    do { request = try STUNMessage.parse(datagram) } catch { return .ignored(.notSTUN(error)) }
+    do {
+      request = try STUNMessage.parse(datagram, copiesUsername: false)
+    } catch { return .ignored(.notSTUN(error)) }
     guard request.method == STUNMessage.binding else { return .ignored(.otherMethod(request.method)) }
     switch request.messageClass {
     case .request: break
     case .indication: return .ignored(.indication)
     case .success, .failure: return .ignored(.unknownTransaction)
     }
-    let isCurrent = request.isFor(local)
-    guard isCurrent || previous.map(request.isFor) ?? false else { return .ignored(.otherAgent) }
+    guard let fragment = Self.localUsernameFragment(of: datagram) else { return .ignored(.otherAgent) }
+    let isCurrent = fragment == local.usernameFragment
+    guard isCurrent || fragment == previous?.usernameFragment else { return .ignored(.otherAgent) }
     let key = (isCurrent ? local : previous ?? local).integrityKey
     guard request.isAuthentic(in: datagram, key: key) else { return .ignored(.unauthenticated) }
 
-    guard request.notUnderstood.isEmpty else { return .respond(request.failure(.unknownAttribute, key: key)) }
+    guard request.notUnderstood.isEmpty else {
+      request.failure(.unknownAttribute).encode(into: &answer, integrityKey: key)
+      return .answered(isSelected: false)
+    }
     if case .controlled = request.role {
       // We never control; the peer takes the role over on this answer (RFC 8445 §7.3.1.1).
-      return .respond(request.failure(.roleConflict, key: key))
+      request.failure(.roleConflict).encode(into: &answer, integrityKey: key)
+      return .answered(isSelected: false)
     }
     prove(remote, at: now)
-    let response = request.success(from: remote, key: key)
-    guard isCurrent else { return .respond(response) }
+    request.success(from: remote).encode(into: &answer, integrityKey: key)
+    guard isCurrent else { return .answered(isSelected: false) }
     // A restart keeps the old address until the peer nominates anew (RFC 8445 §9).
-    guard request.useCandidate || selectedRemote == nil else { return .respond(response) }
+    guard request.useCandidate || selectedRemote == nil else { return .answered(isSelected: false) }
     if request.useCandidate {
       isNominated = true
       previous = nil
     }
-    guard selectedRemote != remote else { return .respond(response) }
+    guard selectedRemote != remote else { return .answered(isSelected: false) }
     selectedRemote = remote
-    return .respondAndSelect(response, remote)
+    return .answered(isSelected: true)
   }
 
   /// True for a source of a check with our password, at most `consentTimeout` ago.

@@ -20,6 +20,12 @@ extension STUNMessage {
   /// A username above 513 bytes or a text above 763 bytes is cut.
   public func encoded(integrityKey: [UInt8]? = nil) -> [UInt8] {
     var writer = ByteWriter(capacity: 128)
+    encode(into: &writer, integrityKey: integrityKey)
+    return writer.bytes
+  }
+
+  /// Makes `writer`, which is empty, hold the message's bytes.
+  func encode(into writer: inout ByteWriter, integrityKey: [UInt8]?) {
     let bits = UInt16(messageClass.rawValue)
     let method = method & 0xfff
     writer.uint16(
@@ -31,15 +37,17 @@ extension STUNMessage {
     writeAttributes(into: &writer)
     if let integrityKey {
       Self.setLength(&writer, following: 24)
-      let code = STUNIntegrity.code(of: writer.bytes, key: integrityKey)
-      Self.write(STUNAttribute.messageIntegrity, code, into: &writer)
+      let code = STUNIntegrity.code(
+        of: writer.bytes.span, length: writer.bytes.count - Self.headerByteCount + 24, key: integrityKey.span)
+      writer.uint16(STUNAttribute.messageIntegrity)
+      writer.uint16(UInt16(STUNIntegrity.byteCount))
+      for index in code.indices { writer.uint8(code[index]) }
     }
     Self.setLength(&writer, following: 8)
     let checksum = CRC32.checksum(writer.bytes.span, 0..<writer.bytes.count)
     writer.uint16(STUNAttribute.fingerprint)
     writer.uint16(4)
     writer.uint32(checksum ^ Self.fingerprintMask)
-    return writer.bytes
   }
 
   private func writeAttributes(into writer: inout ByteWriter) {
@@ -57,9 +65,7 @@ extension STUNMessage {
       Self.write(STUNAttribute.unknownAttributes, list, into: &writer)
     }
     if let username { Self.write(STUNAttribute.username, [UInt8](username.prefix(513)), into: &writer) }
-    if let mappedAddress {
-      Self.write(STUNAttribute.xorMappedAddress, masked(mappedAddress), into: &writer)
-    }
+    if let mappedAddress { writeMasked(mappedAddress, into: &writer) }
     if let priority {
       writer.uint32(UInt32(STUNAttribute.priority) << 16 | 4)
       writer.uint32(priority)
@@ -76,11 +82,16 @@ extension STUNMessage {
     if useCandidate { writer.uint32(UInt32(STUNAttribute.useCandidate) << 16) }
   }
 
-  private func masked(_ address: SocketAddress) -> [UInt8] {
-    let port = address.port ^ UInt16(truncatingIfNeeded: Self.magicCookie >> 16)
-    let family: UInt8 = address.family == .ipv4 ? 1 : 2
-    let bytes = zip(address.addressBytes, Self.addressMask(transactionID)).map { $0 ^ $1 }
-    return [0, family, UInt8(port >> 8), UInt8(truncatingIfNeeded: port)] + bytes
+  private func writeMasked(_ address: SocketAddress, into writer: inout ByteWriter) {
+    let isIPv4 = address.family == .ipv4
+    writer.uint32(UInt32(STUNAttribute.xorMappedAddress) << 16 | (isIPv4 ? 8 : 20))
+    writer.uint16(isIPv4 ? 1 : 2)
+    writer.uint16(address.port ^ UInt16(truncatingIfNeeded: Self.magicCookie >> 16))
+    // The mask is the cookie, then the transaction id.
+    let high = address.high ^ (UInt64(Self.magicCookie) << 32 | UInt64(transactionID.high))
+    if isIPv4 { return writer.uint32(UInt32(truncatingIfNeeded: high >> 32)) }
+    writer.uint64(high)
+    writer.uint64(address.low ^ transactionID.low)
   }
 
   private static func write(_ type: UInt16, _ value: [UInt8], into writer: inout ByteWriter) {

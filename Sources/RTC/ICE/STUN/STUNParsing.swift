@@ -9,6 +9,11 @@ extension STUNMessage {
 
   /// Reads a whole datagram. FINGERPRINT is checked here; MESSAGE-INTEGRITY needs a key, see `isAuthentic`.
   public static func parse(_ datagram: Span<UInt8>) throws(STUNError) -> STUNMessage {
+    try parse(datagram, copiesUsername: true)
+  }
+
+  /// Without its username, a check costs no allocation.
+  static func parse(_ datagram: Span<UInt8>, copiesUsername: Bool) throws(STUNError) -> STUNMessage {
     guard isSTUN(datagram) else { throw .notSTUN }
     let length = Int(datagram.uint16(at: 2))
     guard length.isMultiple(of: 4), headerByteCount + length == datagram.count, datagram.count <= byteLimit
@@ -22,15 +27,22 @@ extension STUNMessage {
     var message = STUNMessage(
       messageClass, method: type & 0xf | type >> 1 & 0x70 | type >> 2 & 0xf80,
       transactionID: STUNTransactionID(high: datagram.uint32(at: 8), low: low64(datagram, at: 12)))
-    try message.readAttributes(of: datagram)
+    try message.readAttributes(of: datagram, copiesUsername: copiesUsername)
     return message
   }
 
-  private mutating func readAttributes(of datagram: Span<UInt8>) throws(STUNError) {
+  private mutating func readAttributes(
+    of datagram: Span<UInt8>, copiesUsername: Bool
+  ) throws(STUNError) {
     var offset = Self.headerByteCount
-    var seen = [UInt16]()
+    var seen = InlineArray<32, UInt16>(repeating: 0)
+    var count = 0
+    func isSeen(_ type: UInt16) -> Bool {
+      for index in 0..<count where seen[index] == type { return true }
+      return false
+    }
     while offset < datagram.count {
-      guard seen.count < Self.attributeLimit else { throw .tooManyAttributes(limit: Self.attributeLimit) }
+      guard count < Self.attributeLimit else { throw .tooManyAttributes(limit: Self.attributeLimit) }
       // The message's length is a multiple of four, so an attribute's header always fits.
       let type = datagram.uint16(at: offset)
       let length = Int(datagram.uint16(at: offset + 2))
@@ -43,28 +55,31 @@ extension STUNMessage {
         let expected = CRC32.checksum(datagram, 0..<offset) ^ Self.fingerprintMask
         guard next == datagram.count, datagram.uint32(at: start) == expected else { throw .wrongFingerprint }
         hasFingerprint = true
-      } else if integrityOffset == nil, !seen.contains(type) {
+      } else if integrityOffset == nil, !isSeen(type) {
         let value = datagram.extracting(start..<start + length)
         if type == STUNAttribute.messageIntegrity {
           guard length == 20 else { throw .malformedAttribute(type: type) }
           integrityOffset = offset
         } else {
-          try read(type, value)
+          try read(type, value, copiesUsername: copiesUsername)
         }
       }
-      seen.append(type)
+      seen[count] = type
+      count += 1
       offset = next
     }
   }
 
-  private mutating func read(_ type: UInt16, _ value: Span<UInt8>) throws(STUNError) {
+  private mutating func read(
+    _ type: UInt16, _ value: Span<UInt8>, copiesUsername: Bool
+  ) throws(STUNError) {
     func require(_ condition: Bool) throws(STUNError) {
       if !condition { throw .malformedAttribute(type: type) }
     }
     switch type {
     case STUNAttribute.username:
       try require(value.count <= 513)
-      username = [UInt8](value)
+      if copiesUsername { username = [UInt8](value) }
     case STUNAttribute.priority:
       try require(value.count == 4)
       priority = value.uint32(at: 0)
