@@ -43,9 +43,13 @@ let program = Program(
             + "latency_ms_p50, latency_ms_p99, mallocs_per_packet, bytes_per_subscriber} instead of a table"),
         .value("--slices", "N", "slices of 0.5 s of each side, 1 to 100", default: "5"),
         .value("--only", "TEXT", "scenarios whose name has it, such as 'video 1:50'"),
-        .flag("--count", "forwards to 50 without threads, for scripts/sfu-instructions, which counts what that takes"),
+        .value("--join", "N", "instead, times from the join of each of N subscribers to its first packet"),
+        .flag("--count", "instead, forwards to 50 without threads, for scripts/sfu-instructions to count"),
       ],
-      examples: ["palbe-bench sfu", "palbe-bench sfu --json > sfu.json", "palbe-bench sfu --only rooms"]),
+      examples: [
+        "palbe-bench sfu", "palbe-bench sfu --json > sfu.json", "palbe-bench sfu --only rooms",
+        "palbe-bench sfu --join 200",
+      ]),
   ])
 
 /// Writes to standard error.
@@ -85,6 +89,12 @@ do throws(ArgumentError) {
         if arguments.has("--count") {
           let counts = try CountBench.run(subscribers: 50, rounds: 10)
           print("packets: \(counts.sfu) of the SFU, \(counts.relay) of the relay")
+          exit(0)
+        }
+        if let count = try arguments.integer("--join", in: 1...1_000) {
+          let times = try SFUBench.join(count, progress: progress)
+          progress("")
+          print(arguments.has(json) ? JoinBench.json(times) : JoinBench.text(times))
           exit(0)
         }
         let rows = try SFUBench.run(

@@ -29,18 +29,23 @@ public enum RTPPacketWriter {
     ids: RTPExtensionIDs = RTPExtensionIDs(), into output: inout OutputSpan<UInt8>
   ) {
     let start = output.count
-    let count = headerByteCount(of: extensions, ids: ids)
+    let twoByte = usesTwoByteForm(extensions, ids: ids)
+    let extensionCount = extensionByteCount(extensions, ids: ids, twoByte: twoByte)
+    let count = RTPHeader.fixedByteCount + extensionCount
     for _ in 0..<count { output.append(0) }
     var all = output.mutableSpan
     storeFixed(header, csrcCount: 0, hasExtension: count > RTPHeader.fixedByteCount, at: start, into: &all)
-    storeExtensions(extensions, ids: ids, at: start + RTPHeader.fixedByteCount, into: &all)
+    storeExtensions(
+      extensions, ids: ids, twoByte: twoByte, count: extensionCount, at: start + RTPHeader.fixedByteCount,
+      into: &all)
   }
 
   /// Bytes of a header without CSRCs that carries those extensions.
   @inlinable public static func headerByteCount(of extensions: RTPExtensionValues, ids: RTPExtensionIDs)
     -> Int
   {
-    RTPHeader.fixedByteCount + extensionByteCount(extensions, ids: ids)
+    RTPHeader.fixedByteCount
+      + extensionByteCount(extensions, ids: ids, twoByte: usesTwoByteForm(extensions, ids: ids))
   }
 
   /// Copies a packet with a new header: marker, payload type, sequence number, timestamp and SSRC of `header`, and
@@ -75,7 +80,8 @@ public enum RTPPacketWriter {
     guard payload.upperBound <= packet.count, csrcEnd <= packet.count else {
       throw .truncated(needed: max(payload.upperBound, csrcEnd), have: packet.count)
     }
-    let extensionCount = extensionByteCount(extensions, ids: ids)
+    let twoByte = usesTwoByteForm(extensions, ids: ids)
+    let extensionCount = extensionByteCount(extensions, ids: ids, twoByte: twoByte)
     let headerCount = csrcEnd + extensionCount
     let total = headerCount + payload.count
     guard total <= destination.count else { throw .truncated(needed: total, have: destination.count) }
@@ -85,10 +91,10 @@ public enum RTPPacketWriter {
       destination.copyBytes(
         from: packet.extracting(RTPHeader.fixedByteCount..<csrcEnd), at: RTPHeader.fixedByteCount)
     }
-    var end = storeExtensions(extensions, ids: ids, at: csrcEnd, into: &destination)
+    var end = storeExtensions(
+      extensions, ids: ids, twoByte: twoByte, count: extensionCount, at: csrcEnd, into: &destination)
     var descriptorOffset = 0
     if let descriptor = extensions.dependencyDescriptor, ids.dependencyDescriptor != 0 {
-      let twoByte = usesTwoByteForm(extensions, ids: ids)
       guard descriptor.range.upperBound <= descriptors.count else {
         throw .truncated(needed: descriptor.range.upperBound, have: descriptors.count)
       }
@@ -110,13 +116,17 @@ public enum RTPPacketWriter {
     _ header: RTPHeader, extensions: RTPExtensionValues, ids: RTPExtensionIDs,
     into destination: inout MutableSpan<UInt8>
   ) throws(WireError) -> Int {
-    let headerCount = headerByteCount(of: extensions, ids: ids)
+    let twoByte = usesTwoByteForm(extensions, ids: ids)
+    let extensionCount = extensionByteCount(extensions, ids: ids, twoByte: twoByte)
+    let headerCount = RTPHeader.fixedByteCount + extensionCount
     let total = headerCount + 255
     guard total <= destination.count else { throw .truncated(needed: total, have: destination.count) }
     storeFixed(
       header, csrcCount: 0, hasExtension: headerCount > RTPHeader.fixedByteCount, at: 0, into: &destination)
     destination[0] |= 0x20
-    storeExtensions(extensions, ids: ids, at: RTPHeader.fixedByteCount, into: &destination)
+    storeExtensions(
+      extensions, ids: ids, twoByte: twoByte, count: extensionCount, at: RTPHeader.fixedByteCount,
+      into: &destination)
     for index in headerCount..<total - 1 { destination[index] = 0 }
     destination[total - 1] = 255
     return total
@@ -135,8 +145,10 @@ public enum RTPPacketWriter {
   }
 
   /// Bytes of the extension with its four-byte header, padded to words; zero when there is nothing to write.
-  @inlinable static func extensionByteCount(_ values: RTPExtensionValues, ids: RTPExtensionIDs) -> Int {
-    let overhead = usesTwoByteForm(values, ids: ids) ? 2 : 1
+  @inlinable static func extensionByteCount(
+    _ values: RTPExtensionValues, ids: RTPExtensionIDs, twoByte: Bool
+  ) -> Int {
+    let overhead = twoByte ? 2 : 1
     var bytes = 0
     if values.audioLevel != nil, ids.audioLevel != 0 { bytes += overhead + 1 }
     if values.videoOrientation != nil, ids.videoOrientation != 0 { bytes += overhead + 1 }
@@ -154,11 +166,10 @@ public enum RTPPacketWriter {
   /// Writes the elements, but for one that is passed on as it is: its room lies at the returned offset.
   @inlinable @discardableResult @_lifetime(target: copy target)
   static func storeExtensions(
-    _ values: RTPExtensionValues, ids: RTPExtensionIDs, at start: Int, into target: inout MutableSpan<UInt8>
+    _ values: RTPExtensionValues, ids: RTPExtensionIDs, twoByte: Bool, count: Int, at start: Int,
+    into target: inout MutableSpan<UInt8>
   ) -> Int {
-    let count = extensionByteCount(values, ids: ids)
     guard count > 0 else { return start }
-    let twoByte = usesTwoByteForm(values, ids: ids)
     target.store(uint16: twoByte ? 0x1000 : 0xbede, at: start)
     target.store(uint16: UInt16(truncatingIfNeeded: (count - 4) / 4), at: start + 2)
     var at = start + 4

@@ -23,6 +23,8 @@ final class BenchClient {
   /// A key frame is wanted.
   var wantsKeyFrame = false
   private(set) var received = 0
+  /// When its WebSocket began to connect.
+  private(set) var askedAt: UInt64 = 0
   /// Sampled: the delay of every packet is noted.
   var isSampled = false { didSet { if isSampled { _ = palbe_stamp_arrivals(socket.fileDescriptor) } } }
 
@@ -40,6 +42,7 @@ final class BenchClient {
       keys: CallKeyLedger(), random: SystemRandom.source(), now: MonotonicClock.now(),
       unixNanoseconds: WallClock.unixNanoseconds())
     let request = session.joinRequest
+    askedAt = nanoseconds()
     try waiting { [line] in
       try await line.connect(
         to: "ws://127.0.0.1:\(port)", token: Self.token(room: room, name: name), joinRequest: request)

@@ -8,8 +8,8 @@ import PalbeSFUCore
 import PalbeUnits
 
 /// Forwarding in one thread, without a network in between: the SFU's core and the bare relay with packets of the same lengths
-/// to as many receivers. For a tool that counts instructions: `palbe_count_sfu` and `palbe_count_relay` are all that is to be
-/// counted, and `palbe_count_next` is called once between the two. Both end where a batch would go to the kernel.
+/// to as many receivers. For a tool that counts instructions (scripts/sfu-instructions): `countSFU` and `countRelay` are all that
+/// is to be counted. Both end where a batch would go to the kernel.
 enum CountBench {
   /// Frames of eight packets that come at once.
   private static let framesAtOnce = 6
@@ -17,42 +17,30 @@ enum CountBench {
   /// Packets that left the SFU and the relay in `rounds` rounds.
   static func run(subscribers: Int, rounds: Int) throws -> (sfu: Int, relay: Int) {
     let room = try CountedRoom(subscribers: subscribers)
-    var counts = (sfu: 0, relay: 0)
     // The rings of history reach their length, and the tables theirs.
-    for _ in 0..<24 {
-      room.load(frames: framesAtOnce)
-      room.forward()
-    }
-    for _ in 0..<rounds {
-      room.load(frames: framesAtOnce)
-      counts.sfu += Int(countSFU(Unmanaged.passUnretained(room).toOpaque()))
-    }
-    countNext()
+    let sfu = packets(24, rounds, room.load) { isCounted in isCounted ? countSFU(room) : room.forward() }
     let relay = try CountedRelay(subscribers: subscribers, lengths: room.lengths)
-    for _ in 0..<4 {
-      relay.load(frames: framesAtOnce)
-      relay.forward()
+    return (sfu, packets(4, rounds, relay.load) { $0 ? countRelay(relay) : relay.forward() })
+  }
+
+  private static func packets(
+    _ warmUp: Int, _ rounds: Int, _ load: (Int) -> Void, _ forward: (_ isCounted: Bool) -> Int
+  ) -> Int {
+    var sum = 0
+    for round in 0..<warmUp + rounds {
+      load(framesAtOnce)
+      let count = forward(round >= warmUp)
+      if round >= warmUp { sum += count }
     }
-    for _ in 0..<rounds {
-      relay.load(frames: framesAtOnce)
-      counts.relay += Int(countRelay(Unmanaged.passUnretained(relay).toOpaque()))
-    }
-    return counts
+    return sum
   }
 }
 
-@inline(never) @_cdecl("palbe_count_sfu")
-func countSFU(_ room: UnsafeMutableRawPointer) -> Int32 {
-  Int32(Unmanaged<CountedRoom>.fromOpaque(room).takeUnretainedValue().forward())
-}
+@inline(never)
+private func countSFU(_ room: CountedRoom) -> Int { room.forward() }
 
-@inline(never) @_cdecl("palbe_count_relay")
-func countRelay(_ relay: UnsafeMutableRawPointer) -> Int32 {
-  Int32(Unmanaged<CountedRelay>.fromOpaque(relay).takeUnretainedValue().forward())
-}
-
-@inline(never) @_cdecl("palbe_count_next")
-func countNext() {}
+@inline(never)
+private func countRelay(_ relay: CountedRelay) -> Int { relay.forward() }
 
 /// One who publishes and many who receive, with a worker's core.
 private final class CountedRoom {
@@ -97,7 +85,8 @@ private final class CountedRoom {
     for number in 0...subscribers {
       let address =
         number == 0
-        ? source.localAddress : SocketAddress(ipv4: 10, 0, 0, 1, port: UInt16(truncatingIfNeeded: 10_000 + number))
+        ? source.localAddress
+        : SocketAddress(ipv4: 10, 0, 0, 1, port: UInt16(truncatingIfNeeded: 10_000 + number))
       var call = CallConfiguration(
         room: "room", identity: "p\(number)", publishes: number == 0 ? [.camera] : [], encryption: .none)
       call.expectedRemoteParticipants = 1
@@ -138,7 +127,9 @@ private final class CountedRoom {
 
   private func turn(_ member: Member) {
     member.session.handleTimeout(at: now)
-    while let signal = member.session.pollSignal() { core.handle(.signal(member.connection, signal), at: now) }
+    while let signal = member.session.pollSignal() {
+      core.handle(.signal(member.connection, signal), at: now)
+    }
     while let event = core.pollEvent() {
       guard case .send(let connection, let bytes) = event else { continue }
       members[Int(connection.rawValue)].session.handleSignal(bytes.span, at: now)
@@ -180,7 +171,8 @@ private final class CountedRoom {
   }
 
   private static func deliver(
-    _ bytes: inout [UInt8], _ count: Int, from source: SocketAddress, to core: inout SFUWorker, at now: Instant
+    _ bytes: inout [UInt8], _ count: Int, from source: SocketAddress, to core: inout SFUWorker,
+    at now: Instant
   ) {
     var span = bytes.mutableSpan
     core.receive(&span, count: count, from: source, at: now)
@@ -211,34 +203,40 @@ private final class CountedRoom {
   /// Everything that a worker does with a batch but the system's calls. Returns packets that leave.
   @discardableResult
   func forward() -> Int {
-    for index in 0..<incoming.count { Self.receive(index, of: &incoming, by: &core, at: now) }
-    var packets = 0
-    while !Self.fill(&outgoing, from: &core, at: now) {
-      packets += outgoing.count
-      outgoing.removeAll()
+    Self.receiveAll(of: &incoming, by: &core, at: now)
+    return Self.takeAll(from: &core, into: &outgoing, at: now)
+  }
+
+  private static func receiveAll(of batch: inout ReceiveBatch, by core: inout SFUWorker, at now: Instant) {
+    for index in 0..<batch.count {
+      let (count, source) = (batch.byteCount(index), batch.source(index))
+      var datagram = batch.slot(index)
+      core.receive(&datagram, count: count, from: source, at: now)
     }
-    packets += outgoing.count
-    outgoing.removeAll()
+  }
+
+  private static func takeAll(
+    from core: inout SFUWorker, into batch: inout SendBatch, at now: Instant
+  ) -> Int {
+    var packets = 0
+    var isDone = false
+    while !isDone {
+      if let transmit = next(from: &core, into: &batch, at: now) {
+        batch.commit(byteCount: transmit.count, to: transmit.destination)
+        packets += 1
+      } else {
+        isDone = true
+      }
+      if batch.isFull || isDone { batch.removeAll() }
+    }
     return packets
   }
 
-  private static func receive(
-    _ index: Int, of batch: inout ReceiveBatch, by core: inout SFUWorker, at now: Instant
-  ) {
-    let count = batch.byteCount(index)
-    let source = batch.source(index)
-    var datagram = batch.slot(index)
-    core.receive(&datagram, count: count, from: source, at: now)
-  }
-
-  /// False when the batch is full before the core is done.
-  private static func fill(_ batch: inout SendBatch, from core: inout SFUWorker, at now: Instant) -> Bool {
-    while !batch.isFull {
-      var slot = batch.nextSlot()
-      guard let transmit = core.pollTransmit(into: &slot, at: now) else { return true }
-      batch.commit(byteCount: transmit.count, to: transmit.destination)
-    }
-    return false
+  private static func next(
+    from core: inout SFUWorker, into batch: inout SendBatch, at now: Instant
+  ) -> Transmit? {
+    var slot = batch.nextSlot()
+    return core.pollTransmit(into: &slot, at: now)
   }
 }
 

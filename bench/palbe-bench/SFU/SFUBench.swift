@@ -90,15 +90,8 @@ final class SFURun {
   init(_ scenario: SFUScenario, segmentation: Bool) throws {
     self.scenario = scenario
     frame = [UInt8](repeating: 0x55, count: scenario.track == .camera ? 9_000 : 100)
-    var configuration = SFUServer.Configuration(keys: [BenchClient.key: BenchClient.secret])
-    configuration.host = SocketAddress(ipv4: 127, 0, 0, 1, port: 0)
-    configuration.port = 0
-    configuration.udpPort = 0
-    configuration.workerCount = 1
+    var configuration = SFUServer.Configuration.bench
     configuration.usesSegmentation = segmentation
-    // One publisher sends far more here than a client may.
-    configuration.worker.participantRate = 1_000_000_000
-    configuration.log = ServerLog(level: .warning)
     server = try SFUServer(configuration)
     worker = try ThreadProbe(name: "sfu-worker-0")
     web = try ThreadProbe(name: "web-server")
@@ -328,11 +321,33 @@ final class SFURun {
   }
 }
 
+extension SFUServer.Configuration {
+  /// One worker on free ports.
+  static var bench: SFUServer.Configuration {
+    var configuration = SFUServer.Configuration(keys: [BenchClient.key: BenchClient.secret])
+    configuration.host = SocketAddress(ipv4: 127, 0, 0, 1, port: 0)
+    configuration.port = 0
+    configuration.udpPort = 0
+    configuration.workerCount = 1
+    // One publisher sends far more here than a client may.
+    configuration.worker.participantRate = 1_000_000_000
+    configuration.log = ServerLog(level: .warning)
+    return configuration
+  }
+}
+
 extension String {
   fileprivate var replacingSpace: String { String(map { $0 == " " ? "-" : $0 }) }
 }
 
 enum SFUBench {
+  /// Milliseconds to the first packet of each of `count` who join.
+  static func join(_ count: Int, progress: (String) -> Void) throws -> [Double] {
+    _ = palbe_raise_open_files(4_096)
+    _ = palbe_pin_thread(0, 0)
+    return try JoinBench().run(count, progress: progress)
+  }
+
   /// All scenarios, both ways to send. A few minutes.
   static func run(slices: Int, only: String?, progress: (String) -> Void) throws -> [SFURow] {
     _ = palbe_raise_open_files(4_096)

@@ -181,7 +181,8 @@ extension Participant {
           guard let report = downTrack.report(at: now) else { continue }
           RTCPPacket.senderReport(report).write(into: &writer)
           RTCPPacket.write(
-            SourceDescription(ssrc: downTrack.ssrc, canonicalName: downTrack.track.publisher.sid), into: &writer)
+            SourceDescription(ssrc: downTrack.ssrc, canonicalName: downTrack.track.publisher.sid),
+            into: &writer)
         }
       }
     }

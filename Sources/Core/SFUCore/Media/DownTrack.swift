@@ -29,17 +29,37 @@ final class DownTrack {
     var repairPayloadType: PayloadType?
     var ids: RTPExtensionIDs
     var answersNACKs: Bool
+
+    /// The placement without its name, so that a packet counts no references.
+    struct Route {
+      var payloadType: PayloadType
+      var redundantPayloadType: PayloadType?
+      var repairPayloadType: PayloadType?
+      var ids: RTPExtensionIDs
+      var answersNACKs: Bool
+    }
+
+    var route: Route {
+      Route(
+        payloadType: payloadType, redundantPayloadType: redundantPayloadType,
+        repairPayloadType: repairPayloadType, ids: ids, answersNACKs: answersNACKs)
+    }
   }
 
   let track: PublishedTrack
   unowned let subscriber: Participant
+  // The subscriber's, held here too: each packet needs them, and an `unowned` reference is counted at every use.
+  private let transport: PeerTransport
+  private let link: LinkControl
   let ssrc: SSRC
   let repairSSRC: SSRC
   /// The subscriber received the track before: it must be able to tell the subscriptions apart.
   let isRepeated: Bool
   /// What its publisher appends to frames is not for this subscriber.
   let stripsTrailer: Bool
-  private(set) var placement: Placement?
+  private(set) var placement: Placement? { didSet { route = placement?.route } }
+  /// What of the placement a packet needs.
+  private var route: Placement.Route?
   private(set) var statistics: SenderStatistics
   /// The subscriber has switched it off for now.
   var isDisabled = false { didSet { if isDisabled { restart() } } }
@@ -79,6 +99,8 @@ final class DownTrack {
   init(track: PublishedTrack, subscriber: Participant, using random: inout RandomSource) {
     self.track = track
     self.subscriber = subscriber
+    transport = subscriber.downTransport
+    link = subscriber.link
     ssrc = subscriber.freshSSRC(using: &random)
     repairSSRC = subscriber.freshSSRC(using: &random)
     isRepeated = subscriber.downlink.noteSubscription(to: track)
@@ -98,7 +120,10 @@ final class DownTrack {
   func isWaiting(_ kind: TrackKind) -> Bool { placement == nil && !isUnsupported && track.kind == kind }
 
   /// The subscriber wants it, and could get it.
-  var isWanted: Bool { placement != nil && !isDisabled && !isEnded && subscriber.downTransport.isConnected }
+  var isWanted: Bool { route != nil && !isDisabled && !isEnded && transport.isConnected }
+
+  /// Where its packets go; nil while there is nowhere.
+  var destination: SocketAddress? { transport.remote }
 
   /// Packets can go out.
   var isReady: Bool { isWanted && fitting != nil }
@@ -122,7 +147,7 @@ final class DownTrack {
     }
     placement = new
     if new.ids.transportSequenceNumber != 0 || new.ids.absoluteSendTime != 0 {
-      subscriber.link.expectFeedback(at: subscriber.context.now)
+      link.expectFeedback(at: subscriber.context.now)
     }
   }
 
@@ -283,7 +308,8 @@ final class DownTrack {
   ) -> Int? {
     isEmptied = false
     isTelling = false
-    guard isReady, let placement, admit(packet, at: now), var fields = rewriter.fields(of: packet, at: now)
+    guard isReady, let placement = route, admit(packet, at: now),
+      var fields = rewriter.fields(of: packet, at: now)
     else { return nil }
     if let frame = packet.layers {
       // Of what was the last packet of its picture, larger sizes may be missing.
@@ -293,7 +319,7 @@ final class DownTrack {
     let isRepairedByRTX = placement.answersNACKs && placement.repairPayloadType != nil
     if isRepairedByRTX, !isEmptied {
       sent.note(packet, sentAs: fields)
-      if track.kind == .video, subscriber.link.mustWait(byteCount: packet.count, at: now) {
+      if track.kind == .video, link.mustWait(byteCount: packet.count, at: now) {
         hold(packet, fields, at: now)
         return nil
       }
@@ -314,8 +340,8 @@ final class DownTrack {
   /// Writes the packet as this subscriber gets it, in the clear.
   @_lifetime(buffer: copy buffer)
   private func write(
-    _ packet: borrowing MediaPacket, as fields: StreamRewriter.Fields, in placement: Placement, padding: Int,
-    into buffer: inout MutableSpan<UInt8>, at now: Instant
+    _ packet: borrowing MediaPacket, as fields: StreamRewriter.Fields, in placement: Placement.Route,
+    padding: Int, into buffer: inout MutableSpan<UInt8>, at now: Instant
   ) -> RTPPacketLayout? {
     var header = packet.header
     var parsed = packet.header
@@ -405,7 +431,7 @@ final class DownTrack {
   /// What tells the client how its link fares: the number of the packet that leaves next, or its time.
   private func linkValues(_ ids: RTPExtensionIDs, at now: Instant) -> RTPExtensionValues {
     var values = RTPExtensionValues()
-    if ids.transportSequenceNumber != 0 { values.transportSequenceNumber = subscriber.link.nextNumber }
+    if ids.transportSequenceNumber != 0 { values.transportSequenceNumber = link.nextNumber }
     if ids.absoluteSendTime != 0 { values.absoluteSendTime = AbsoluteSendTime(now) }
     return values
   }
@@ -414,8 +440,8 @@ final class DownTrack {
   private func protect(
     _ buffer: inout MutableSpan<UInt8>, count: Int, _ kind: Pacer.Kind, at now: Instant
   ) -> Int? {
-    guard let count = subscriber.downTransport.protectRTP(&buffer, count: count) else { return nil }
-    subscriber.link.sent(kind, byteCount: count, at: now)
+    guard let count = transport.protectRTP(&buffer, count: count) else { return nil }
+    link.sent(kind, byteCount: count, at: now)
     return count
   }
 
@@ -429,7 +455,7 @@ final class DownTrack {
     _ sequence: SequenceNumber, using scratch: inout MediaPacket, into buffer: inout MutableSpan<UInt8>,
     at now: Instant
   ) -> Int? {
-    guard isReady, let placement, placement.answersNACKs, rewriter.isOfPresentSource(sequence) else {
+    guard isReady, let placement = route, placement.answersNACKs, rewriter.isOfPresentSource(sequence) else {
       return nil
     }
     // A receiver that asks again before a repair can have arrived must not make us amplify.
@@ -438,10 +464,10 @@ final class DownTrack {
       guard protected.claimRepair(sequence, at: now, minimumInterval: interval) else { return nil }
       return protected.copy(sequence, into: &buffer)
     }
-    guard subscriber.link.takesRepair(at: now), let entry = sent.claim(sequence, at: now, interval: interval)
+    guard link.takesRepair(at: now), let entry = sent.claim(sequence, at: now, interval: interval)
     else { return nil }
     let count = sendAgain(entry, .video, using: &scratch, into: &buffer, at: now)
-    if let count { subscriber.link.repaired(byteCount: count) }
+    if let count { link.repaired(byteCount: count) }
     return count
   }
 
@@ -468,7 +494,8 @@ final class DownTrack {
     _ entry: SentPackets.Entry, _ kind: Pacer.Kind, using scratch: inout MediaPacket,
     into buffer: inout MutableSpan<UInt8>, at now: Instant
   ) -> Int? {
-    guard let placement, let payloadType = placement.repairPayloadType, restore(entry, into: &scratch),
+    guard let placement = route, let payloadType = placement.repairPayloadType,
+      restore(entry, into: &scratch),
       let layout = write(scratch, as: fields(of: entry), in: placement, padding: 0, into: &buffer, at: now)
     else { return nil }
     do throws(WireError) {
@@ -483,7 +510,7 @@ final class DownTrack {
   // MARK: Packets that wait for the link
 
   private func hold(_ packet: borrowing MediaPacket, _ fields: StreamRewriter.Fields, at now: Instant) {
-    subscriber.link.hold(
+    link.hold(
       PacedPacket(
         track: self, sequence: fields.sequenceNumber, timestamp: fields.timestamp, byteCount: packet.count,
         since: now), at: now)
@@ -495,7 +522,7 @@ final class DownTrack {
     _ sequence: SequenceNumber, using scratch: inout MediaPacket, into buffer: inout MutableSpan<UInt8>,
     at now: Instant
   ) -> Int? {
-    guard isWanted, let placement, let entry = sent.entry(sequence), restore(entry, into: &scratch),
+    guard isWanted, let placement = route, let entry = sent.entry(sequence), restore(entry, into: &scratch),
       let layout = write(scratch, as: fields(of: entry), in: placement, padding: 0, into: &buffer, at: now),
       let count = protect(&buffer, count: layout.byteCount, .video, at: now)
     else { return nil }
@@ -513,7 +540,7 @@ final class DownTrack {
 
   /// Another picture comes: what waits is in vain. Its numbers were used for nothing yet, and go to what comes.
   private func dropHeld() {
-    if let first = subscriber.link.dropHeld(self, exceptOf: statistics.lastTimestamp) {
+    if let first = link.dropHeld(self, exceptOf: statistics.lastTimestamp) {
       rewriter.takeBack(from: first)
     }
   }
@@ -523,7 +550,7 @@ final class DownTrack {
   func pad(
     _ byteCount: Int, using scratch: inout MediaPacket, into buffer: inout MutableSpan<UInt8>, at now: Instant
   ) -> Int? {
-    guard isWanted, let placement, let payloadType = placement.repairPayloadType else { return nil }
+    guard isWanted, let placement = route, let payloadType = placement.repairPayloadType else { return nil }
     for _ in 0..<Self.repeatedPackets {
       guard let sequence = rewriter.lastNumber else { break }
       let entry = sent.entry(sequence + -repeated)

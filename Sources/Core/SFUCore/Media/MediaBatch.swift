@@ -25,8 +25,9 @@ import PalbeWire
   private(set) var count = 0
   /// What the last datagram carried.
   private var latest: Int?
-  /// The first packet of the track that is being forwarded.
+  /// The first packet of the track that is being forwarded, and who gets it.
   private var first = 0
+  private var lanes: [DownTrack] = []
   /// The subscriber that is being written to, and the packet it gets next.
   private var lane = 0
   private var current = 0
@@ -52,6 +53,7 @@ import PalbeWire
     first = 0
     lane = 0
     current = 0
+    lanes = []
     isStarted = false
   }
 
@@ -91,12 +93,14 @@ import PalbeWire
 
   /// The next packet to forward, and who gets it.
   mutating func next() -> (index: Int, downTrack: DownTrack)? {
-    isStarted = true
+    if !isStarted {
+      isStarted = true
+      begin()
+    }
     while first < count {
-      if isFirst[first], let track = unsafe packets[first].track, lane < track.downTracks.count {
-        if lane == 0, current == first { even(from: first) }
+      if lane < lanes.count {
         let index = current
-        let downTrack = track.downTracks[lane]
+        let downTrack = lanes[lane]
         current = Int(following[index])
         if current == index {
           lane += 1
@@ -105,11 +109,20 @@ import PalbeWire
         return (index, downTrack)
       }
       first += 1
-      lane = 0
-      current = first
+      begin()
     }
     removeAll()
     return nil
+  }
+
+  /// The packets of the track whose first one is in place `first`, if there is one, are next.
+  private mutating func begin() {
+    lane = 0
+    current = first
+    lanes = []
+    guard first < count, isFirst[first], let track = unsafe packets[first].track else { return }
+    lanes = track.downTracks
+    even(from: first)
   }
 
   /// Gives the packets of each frame of a track one length where little is missing. The last may be shorter.

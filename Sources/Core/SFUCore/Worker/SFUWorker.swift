@@ -121,7 +121,7 @@ import PalbeWire
     if let transmit = context.datagrams.pop(into: &buffer) { return transmit }
     while let repair = context.repairs.pop() {
       guard let count = repair.track.repair(repair.sequence, using: &repaired, into: &buffer, at: now),
-        let destination = repair.track.subscriber.downTransport.remote
+        let destination = repair.track.destination
       else { continue }
       context.totals.repairsSent.count(packetOf: count)
       return Transmit(destination: destination, count: count)
@@ -178,7 +178,7 @@ import PalbeWire
   ) -> Transmit? {
     while let (index, downTrack) = media.next() {
       guard let count = downTrack.forward(media[index], into: &buffer, at: now),
-        let destination = downTrack.subscriber.downTransport.remote
+        let destination = downTrack.destination
       else { continue }
       return Transmit(destination: destination, count: count)
     }
