@@ -114,6 +114,27 @@ struct SettingsTests {
     #expect(settings.warnings.contains { $0.contains("'rtc.port_range_start'") })
   }
 
+  @Test("LiveKit's newer keys get a word each, and stop nobody")
+  func newerKeys() throws {
+    let settings = try file(
+      """
+      enable_data_tracks: true
+      enable_participant_data_blob: true
+      debug_handler: {enabled: true}
+      rtc:
+        congestion_control:
+          enabled: true
+          use_send_side_bwe: true
+          send_side_bwe: {probe: {}}
+          stream_allocator: {probe_mode: padding}
+        datachannel_data_track_target_latency: 100ms
+        enable_warp: true
+      room: {sync_streams: true, update_batch_target_size: 131072, create_room_attempts: 3}
+      limit: {max_data_blobs_size: 64000, signal_message_size_limit: 2097152}
+      """)
+    #expect(settings.warnings.count == 13, "\(settings.warnings)")
+  }
+
   @Test(
     "one line, with place and suggestion",
     arguments: [

@@ -40,7 +40,7 @@ public struct RoomSettings: Sendable, Equatable {
   public var departureTimeout: UInt32?
   /// Participants at once; nil or 0 is the worker's bound.
   public var maxParticipants: UInt32?
-  /// Told to everyone, at most 64 KiB.
+  /// Told to everyone, at most 512 KiB.
   public var metadata: String?
   /// Tracks that are not encrypted end to end are refused.
   public var requiresE2EE: Bool?
