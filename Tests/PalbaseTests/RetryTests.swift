@@ -89,7 +89,7 @@ struct RetryTests {
     for fault in [NetworkFault.notTrusted, .answerTooLarge, .file(5)] {
       var schedule = RetrySchedule()
       let wait = schedule.wait(
-        after: .fault(fault, mayHaveArrived: false), isRepeatable: true, jitter: { $0 })
+        after: .fault(fault, mayHaveArrived: false), isRepeatable: true, elapsed: .zero, jitter: { $0 })
       #expect(wait == nil)
     }
   }
@@ -101,6 +101,23 @@ struct RetryTests {
       try await client.send(BackendCall("GET", "/v1/x", access: .open))
     }
     #expect(transport.sent.count == 4)
+  }
+
+  @Test("After 40 s no further attempt begins, also when the server asks for a wait until then")
+  func patience() {
+    for (elapsed, hasNext) in [(0, true), (39, true), (40, false), (100, false)] {
+      var schedule = RetrySchedule()
+      let wait = schedule.wait(
+        after: .fault(.timedOut, mayHaveArrived: true), isRepeatable: true, elapsed: .seconds(elapsed),
+        jitter: { $0 })
+      #expect((wait != nil) == hasNext)
+    }
+    var schedule = RetrySchedule()
+    let limited = ServerFailure(
+      code: .rateLimited, status: 429, message: "", retryAfter: .seconds(15))
+    let wait = schedule.wait(
+      after: .refused(limited), isRepeatable: true, elapsed: .seconds(30), jitter: { $0 })
+    #expect(wait == nil)
   }
 
   @Test("A cancelled task throws CancellationError, not a failure of the server's")

@@ -19,6 +19,7 @@ package struct HTTPClient: Sendable {
   ) async throws -> BackendAnswer {
     let request = request(for: call, headers)
     var schedule = call.schedule
+    let start = time.now()
     while true {
       let outcome: RetrySchedule.Outcome
       do throws(TransportFault) {
@@ -36,7 +37,8 @@ package struct HTTPClient: Sendable {
       }
       guard
         let wait = schedule.wait(
-          after: outcome, isRepeatable: call.isRepeatable, jitter: time.jittered)
+          after: outcome, isRepeatable: call.isRepeatable, elapsed: time.now() - start,
+          jitter: time.jittered)
       else {
         switch outcome {
         case .fault(let fault, _): throw BackendError.unreachable(fault)

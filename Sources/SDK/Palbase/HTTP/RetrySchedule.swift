@@ -9,6 +9,8 @@ package struct RetrySchedule: Sendable {
   /// A wait is never longer than this. A server that asks for more gets no further attempt: its answer, with
   /// `retryAfter`, goes to the caller.
   package var longestWait = TimeDelta.seconds(20)
+  /// So long after the first attempt began, no further one begins: somebody waits for the answer.
+  package var patience = TimeDelta.seconds(40)
   private var attempts = 0
 
   package init() {}
@@ -20,18 +22,23 @@ package struct RetrySchedule: Sendable {
   }
 
   /// The wait before the next attempt, nil when this was the last.
-  /// - Parameter isRepeatable: the request may arrive twice: it is idempotent, or has an idempotency key.
+  /// - Parameters:
+  ///   - isRepeatable: the request may arrive twice: it is idempotent, or has an idempotency key.
+  ///   - elapsed: since the first attempt began.
   package mutating func wait(
-    after outcome: Outcome, isRepeatable: Bool, jitter: (TimeDelta) -> TimeDelta
+    after outcome: Outcome, isRepeatable: Bool, elapsed: TimeDelta, jitter: (TimeDelta) -> TimeDelta
   ) -> TimeDelta? {
     attempts += 1
     guard attempts < attemptLimit, Self.mayPass(outcome, isRepeatable) else { return nil }
     let doubled = firstWait * (1 << min(attempts - 1, 16))
-    let own = jitter(min(doubled, longestWait))
-    guard case .refused(let failure) = outcome, let asked = failure.retryAfter else { return own }
-    let (seconds, attoseconds) = asked.components
-    let wanted = TimeDelta.seconds(Double(seconds) + Double(attoseconds) * 1e-18)
-    return wanted > longestWait ? nil : max(own, wanted)
+    var wait = jitter(min(doubled, longestWait))
+    if case .refused(let failure) = outcome, let asked = failure.retryAfter {
+      let (seconds, attoseconds) = asked.components
+      let wanted = TimeDelta.seconds(Double(seconds) + Double(attoseconds) * 1e-18)
+      guard wanted <= longestWait else { return nil }
+      wait = max(wait, wanted)
+    }
+    return elapsed + wait < patience ? wait : nil
   }
 
   private static func mayPass(_ outcome: Outcome, _ isRepeatable: Bool) -> Bool {

@@ -171,6 +171,8 @@ package actor SessionAuthority {
     call.isHarmlessTwice = true
     call.timeout = .seconds(6)
     call.schedule.attemptLimit = 3
+    // Others wait for the lock meanwhile, and not for ever.
+    call.schedule.patience = .seconds(12)
     return call
   }
 
