@@ -103,13 +103,13 @@ async def serve(request: web.Request) -> web.Response:
 
 
 @contextlib.asynccontextmanager
-async def chromium():
+async def chromium(noise: int = 0):
     """A Chromium whose camera shows numbers.y4m and whose microphone hears tone.wav; yields a page."""
     program = shutil.which("chromium")
     assert program, "chromium is not installed; scripts/test-real-clients installs it"
     async with contextlib.AsyncExitStack() as stack:
         folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True)))
-        checks.write_sources(folder)
+        checks.write_sources(folder, noise)
         application = web.Application()
         application.router.add_get("/{name:.*}", serve)
         runner = web.AppRunner(application)

@@ -138,6 +138,51 @@ async def chromium_layers_and_mutes(url: str, bin_path: pathlib.Path):
                 and len(state["numbers"]) > len(before["numbers"]) + 20)
 
 
+async def received(watcher: peers.Watcher) -> tuple[int, int, float, str]:
+    """Of the video that is watched: bytes, freezes, seconds of freezes, codec."""
+    stats = await watcher.publication().track.get_stats()
+    inbound = next(stat.inbound_rtp for stat in stats if stat.HasField("inbound_rtp"))
+    codec = next(stat.codec.codec.mime_type for stat in stats if stat.HasField("codec"))
+    return inbound.inbound.bytes_received, inbound.inbound.freeze_count, inbound.inbound.total_freeze_duration, codec
+
+
+async def chromium_layers_in_one_stream(url: str, bin_path: pathlib.Path):
+    """Chromium's VP9 and AV1 with several sizes in one stream: who asks for less gets fewer bytes and smaller pictures."""
+    for codec, mode in (("vp9", ""), ("vp9", "L2T3"), ("av1", ""), ("av1", "L2T3")):
+        name = f"{codec}{mode}"
+        async with (
+            # Noise is what a larger picture has more of.
+            browser.chromium(noise=40) as page,
+            peers.joined(url, hosts.signed_token(name, "anna")) as anna,
+            peers.Watcher(anna, "chromium") as watcher,
+        ):
+            await page.call("join", url, hosts.signed_token(name, "chromium"), {"codec": codec, "scalabilityMode": mode})
+            await page.call("publish")
+            await until(lambda: watcher.width == 640, 20, f"{name}: the large picture")
+            # The client asks for three sizes; of a picture as small as this Chromium's VP9 has two.
+            [sent] = await page.call("sent")
+            sizes = int(sent["scalabilityMode"][1])
+            assert sizes > 1 and sent["scalabilityMode"].endswith("_KEY") == (not mode), sent
+            rates = {}
+            small = 640 >> sizes - 1
+            steps = ((0, small), (1, 320), (2, 640), (0, small), (2, 640))
+            for quality, width in steps:
+                watcher.publication().set_video_quality(quality)
+                await until(lambda: watcher.width == width, 5, f"{name}: pictures {width} wide")
+                before, *_ = await received(watcher)
+                await frames_within(watcher, 5, f"{name}: more pictures {width} wide", least=30)
+                after, _, frozen, mime = await received(watcher)
+                assert mime.lower() == f"video/{codec}", mime
+                assert watcher.width == width, f"{name}: {watcher.width} wide instead of {width}"
+                rates[width] = after - before
+            print(f"{name}: bytes of 30 pictures by width {rates}, frozen {frozen:.2f} s, sent {await page.call('sent')}")
+            assert rates[small] * 5 < rates[640] * 4 and rates[320] < rates[640], rates
+            assert frozen < 2, f"{name}: frozen for {frozen} s"
+            # What the test itself is too slow to look at is skipped: the client's own count of freezes is what tells.
+            readable = sum(number >= 0 for number in watcher.numbers)
+            assert readable * 10 >= len(watcher.numbers) * 9, f"{name}: {readable} of {len(watcher.numbers)} readable"
+
+
 async def chromium_resumes(url: str, bin_path: pathlib.Path):
     """Chromium's signaling is cut: it resumes, media never stops, and what it publishes stays."""
     async with (
@@ -167,5 +212,5 @@ async def chromium_resumes(url: str, bin_path: pathlib.Path):
 
 TESTS = [
     chromium_and_livekit, chromium_and_palbe_call, chromium_encrypted, packet_trailers, chromium_layers_and_mutes,
-    chromium_resumes,
+    chromium_layers_in_one_stream, chromium_resumes,
 ]

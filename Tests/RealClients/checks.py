@@ -39,7 +39,7 @@ def check_tone(samples, frequency: float, what: str):
     assert abs(heard - frequency) < 5, f"{what}: heard {heard:.1f} Hz, expected {frequency} Hz"
 
 
-def write_sources(folder: pathlib.Path):
+def write_sources(folder: pathlib.Path, noise: int = 0):
     """tone.wav with 880 Hz and numbers.y4m with numbered frames at 30 a second."""
     with wave.open(str(folder / "tone.wav"), "wb") as file:
         file.setnchannels(1)
@@ -49,7 +49,7 @@ def write_sources(folder: pathlib.Path):
     with open(folder / "numbers.y4m", "wb") as file:
         file.write(b"YUV4MPEG2 W640 H360 F30:1 Ip A1:1 C420jpeg\n")
         for number in range(FILE_FRAMES):
-            file.write(b"FRAME\n" + media.numbered_frame(number, 640, 360))
+            file.write(b"FRAME\n" + media.numbered_frame(number, 640, 360, noise))
 
 
 def check_recording(record: pathlib.Path, least: int, frequency: float) -> list[int]:

@@ -22,8 +22,8 @@ def dominant_frequency(samples: np.ndarray) -> float:
     return float(np.argmax(spectrum)) * SAMPLE_RATE / len(samples)
 
 
-def numbered_frame(number: int, width: int, height: int) -> bytes:
-    """An I420 picture: the top half is sixteen bars, one a bit; the bottom half is a moving ramp."""
+def numbered_frame(number: int, width: int, height: int, noise: int = 0) -> bytes:
+    """An I420 picture: the top half is sixteen bars, one a bit; the bottom half is a moving ramp, with noise if wanted."""
     luma = np.empty((height, width), np.uint8)
     bar = width // BITS
     for bit in range(BITS):
@@ -31,6 +31,9 @@ def numbered_frame(number: int, width: int, height: int) -> bytes:
     luma[: height // 2, BITS * bar :] = 128
     ramp = (np.arange(width) + 3 * number) % 256
     luma[height // 2 :, :] = ramp.astype(np.uint8)
+    if noise:
+        grain = np.random.default_rng(number).integers(0, noise, (height - height // 2, width), np.uint8)
+        luma[height // 2 :, :] = luma[height // 2 :, :] // 2 + grain
     chroma = np.full(width * height // 2, 128, np.uint8)
     return luma.tobytes() + chroma.tobytes()
 

@@ -68,7 +68,10 @@ async function listen(track, seen) {
 window.palbe = {
   async join(url, token, options = {}) {
     received = {}
-    const settings = { dynacast: true, publishDefaults: { videoCodec: 'vp8', simulcast: !!options.simulcast } }
+    const publishDefaults = { videoCodec: options.codec ?? 'vp8', backupCodec: false, simulcast: !!options.simulcast }
+    // Without it several sizes in one stream are what the client's own defaults say.
+    if (options.scalabilityMode) publishDefaults.scalabilityMode = options.scalabilityMode
+    const settings = { dynacast: true, publishDefaults }
     if (options.passphrase) settings.e2ee = await palbe.encryption(options.passphrase)
     room = new LiveKit.Room(settings)
     room.on('trackSubscribed', (track, publication, participant) => {
@@ -100,6 +103,17 @@ window.palbe = {
     await room.localParticipant.setMicrophoneEnabled(true, plain)
     await room.localParticipant.setCameraEnabled(true, { resolution: { width: 640, height: 360, frameRate: 30 } })
     return [...room.localParticipant.trackPublications.values()].map((publication) => publication.trackSid)
+  },
+
+  // Of the video that is sent: how it is encoded.
+  async sent() {
+    const [publication] = [...room.localParticipant.videoTrackPublications.values()]
+    const outbound = []
+    for (const stat of (await publication.track.getRTCStatsReport()).values()) {
+      if (stat.type === 'outbound-rtp') outbound.push(stat)
+    }
+    return outbound.map(({ scalabilityMode, frameWidth, framesEncoded, keyFramesEncoded, pliCount, bytesSent }) =>
+      ({ scalabilityMode, frameWidth, framesEncoded, keyFramesEncoded, pliCount, bytesSent }))
   },
 
   async enable(camera) {
