@@ -122,11 +122,43 @@ extension BandwidthEstimator {
     if usage == .over, rate.rate < before { prober.overused(at: now) }
   }
 
+  /// How long the slope may show a probe that is over: its regression reaches back that far.
+  private static let longestAftermath = TimeDelta.seconds(1)
+  /// Milliseconds that the queue may grow then.
+  private static let growthInAftermath = 10.0
+
+  /// Until the rate that arrived is that of a sender who has just begun to send more, as after a switch to a larger
+  /// picture; a decrease would take the rate of before for the link's.
+  private static let rampUp = TimeDelta.milliseconds(400)
+  /// Milliseconds of a queue that is not waited for.
+  private static let longQueue = 150.0
+
+  /// True while a queue, and a slope, may be of our probe's making: until the slope was seen to be normal again, or the queue
+  /// grows beyond what the probe made of it.
+  private mutating func isInAftermath(isDisturbed: Bool) -> Bool {
+    if isDisturbed {
+      aftermath = (now + Self.longestAftermath, max(aftermath?.delay ?? 0, queue.delay))
+      return true
+    }
+    guard let after = aftermath else { return false }
+    if trend.usage == .over, now < after.until, queue.delay <= after.delay + Self.growthInAftermath {
+      return true
+    }
+    aftermath = nil
+    return false
+  }
+
   /// What slope and queue say together.
   private mutating func judge() -> LinkUsage {
     let isDisturbed = prober.isDisturbing(at: now)
+    let isOurs = isInAftermath(isDisturbed: isDisturbed)
     var usage = trend.usage
-    if usage == .over, !queue.isReal || isDisturbed { usage = .normal }
+    if usage == .over, isOurs || !queue.isReal { usage = .normal }
+    if limit.isLimited {
+      limitedAt = now
+    } else if usage == .over, let limitedAt, now - limitedAt < Self.rampUp, queue.delay < Self.longQueue {
+      usage = .under
+    }
     guard queue.isStanding, !isDisturbed else {
       standing.since = nil
       return usage

@@ -72,6 +72,10 @@ public struct BandwidthEstimator: Sendable {
   var arrivalOrigin = Instant.zero
   /// A standing queue and what it was when we last answered it.
   var standing: (since: Instant?, answered: Instant?, delay: Double) = (nil, nil, 0)
+  /// The end of the last probe, and the longest queue that it made; nil once that is gone.
+  var aftermath: (until: Instant, delay: Double)?
+  /// When less was sent than the estimate allowed; the rate that arrived says little of the link for a while then.
+  var limitedAt: Instant?
   var lowProbes = 0
 
   /// - Parameters:
