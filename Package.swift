@@ -136,8 +136,8 @@ let targets: [Target] = [
     "Server", "BackendServer",
     base + [
       "PalbeCrypto", "PalbeWebTokens", "PalbeBackendCore", "PalbeAccountsCore", "PalbeEventLoop",
-      "PalbeSQLStore",
-      "PalbeWebServer", "PalbeServerObservation", "PalbeServerSettings", "CPalbeCurl",
+      "PalbeSQLStore", "PalbeWebServer", "PalbeCommandLine", "PalbeServerObservation", "PalbeServerSettings",
+      "CPalbeLinux", "CPalbeCurl",
     ], settings: strict),
 
   // SDK: the public products; their names carry no further prefix.
@@ -169,7 +169,11 @@ let targets: [Target] = [
       "PalbeUnits", "PalbeCommandLine", "PalbeEventLoop", "PalbeServerSettings", "PalbeServerObservation",
       "PalbeSFUSettings", "PalbeSFUCore", "PalbeLiveKit", "PalbeProtobuf", "PalbeWire",
     ]),
-  tool("palbe-server", "PalbeBackendServer", extra: base + ["PalbeCommandLine", "PalbeEventLoop"]),
+  tool(
+    "palbe-server", "PalbeBackendServer",
+    extra: base + [
+      "PalbeCommandLine", "PalbeEventLoop", "PalbeWebServer", "PalbeServerObservation", "PalbeServerSettings",
+    ]),
   tool("mls-interop", "PalbeMLSInterop", extra: ["PalbeUnits"]),
   tool("palbe-call", "PalbeCallLab", extra: base + ["PalbeCommandLine", "PalbeEventLoop"]),
   tool(
@@ -302,8 +306,9 @@ let targets: [Target] = [
     "PalbeBackendServer",
     base + [
       "PalbeCrypto", "PalbeWebTokens", "PalbeMLSMessages", "PalbeBackendCore", "PalbeAccountsCore",
-      "PalbeEventLoop", "PalbeSQLStore", "PalbeWebServer", "PalbeServerObservation", "PalbeBackendKit",
-      "PalbeServerClient", "PalbeServerSettings", "PalbeCommandLine", "PalbeTestKit", "palbe-server",
+      "PalbeEventLoop", "PalbeSQLStore", "PalbeWebServer", "PalbeCommandLine",
+      "PalbeServerObservation", "PalbeServerSettings", "PalbeBackendKit", "PalbeServerClient", "PalbeTestKit",
+      "palbe-server",
     ],
     exclude: ["Golden"]),
   tests(

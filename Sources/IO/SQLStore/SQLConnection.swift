@@ -35,7 +35,7 @@ public final class SQLConnection {
     public init() {}
   }
 
-  private let database: OpaquePointer
+  let database: OpaquePointer
   private var statements: [String: SQLStatement] = [:]
   private var isBroken = false
   private var isInTransaction = false

@@ -23,6 +23,7 @@ public final class HTTPResponder: Sendable {
   /// Given in time to the service thread.
   private let state = Mutex(State.open)
   private let lateAnswer = Mutex(HTTPResponse.text("no answer came in time", status: 503))
+  private let observer = Mutex<(@Sendable (Int) -> Void)?>(nil)
   private let deliver: @Sendable (HTTPResponse) -> Void
   private let resume: @Sendable () -> Void
 
@@ -44,7 +45,10 @@ public final class HTTPResponder: Sendable {
   }
 
   deinit {
-    if case .deferred = state.withLock({ $0 }) { deliver(late) }
+    guard case .deferred = state.withLock({ $0 }) else { return }
+    let late = late
+    tell(late)
+    deliver(late)
   }
 
   /// What is sent when no answer comes.
@@ -53,19 +57,25 @@ public final class HTTPResponder: Sendable {
     set { lateAnswer.withLock { $0 = newValue } }
   }
 
+  /// Is told the answer's status when there is one, also that of `late`: for logs and metrics. Set it before the answer.
+  public func whenAnswered(_ body: @escaping @Sendable (Int) -> Void) { observer.withLock { $0 = body } }
+
+  private func tell(_ response: HTTPResponse) { observer.withLock { $0.take() }?(response.status) }
+
   /// Answers; without effect after the first time.
   public func send(_ response: HTTPResponse) {
-    let isLater = state.withLock { state in
+    let (isFirst, isLater) = state.withLock { state in
       switch state {
       case .open:
         state = .answered(response)
-        return false
+        return (true, false)
       case .deferred:
         state = .done
-        return true
-      case .answered, .done: return false
+        return (true, true)
+      case .answered, .done: return (false, false)
       }
     }
+    if isFirst { tell(response) }
     if isLater { deliver(response) }
   }
 
@@ -93,6 +103,9 @@ public final class HTTPResponder: Sendable {
       state = .done
       return true
     }
-    return isFirst ? late : nil
+    guard isFirst else { return nil }
+    let late = late
+    tell(late)
+    return late
   }
 }

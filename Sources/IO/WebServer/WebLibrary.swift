@@ -51,6 +51,8 @@ final class ProtocolTable: @unchecked Sendable {
     list[0].name = UnsafePointer(self.name)
     list[0].callback = callback
     list[0].rx_buffer_size = readByteCount
+    // As much as the socket takes: by default the library writes no more at once than it reads.
+    list[0].tx_packet_size = 1 << 20
   }
 
   deinit {

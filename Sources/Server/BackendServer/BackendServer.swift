@@ -31,6 +31,15 @@ package final class BackendServer: Sendable {
     package var accounts = AccountSettings()
     /// What the web server takes.
     package var web = BackendServer.webLimits
+    /// What attachments may use.
+    package var blobs = BlobStore.Settings()
+    /// What stands before the path in addresses of attachments; empty for relative ones.
+    package var publicURL = ""
+    /// Where pushes go; nil drops them.
+    package var pushes: PushDestination?
+    /// The port of metrics, and who may read them.
+    package var metrics: (port: UInt16, page: MetricsPage)?
+    package var log = ServerLog(level: .warning)
     /// Defaults over a folder.
     package init(data: String) { self.data = data }
   }
@@ -49,8 +58,15 @@ package final class BackendServer: Sendable {
   /// Nil when somebody else knows the sessions.
   package var accounts: AccountService? { link?.service }
   private let link: AccountLink?
+  package let blobs: BlobStore
+  package let requests: RequestMetrics
+  /// Where metrics are told.
+  package let metricsPort: UInt16?
+  private let pushes: PushSender?
+  private let control: ControlSocket
   private let service: BackendService
   private let web: WebServer
+  private let metrics: (page: ServerMetrics, web: WebServer)?
   private let folder: DataFolder
 
   /// Opens the folder and starts to listen.
@@ -63,38 +79,116 @@ package final class BackendServer: Sendable {
     do throws(SQLError) { store = try SQLiteBackendStore(path: file) } catch {
       throw Failure(description: "cannot open \(file): \(error)")
     }
+    let log = configuration.log
     let link =
       try verifier == nil
-      ? AccountLink(folder: folder, settings: configuration.accounts, log: ServerLog(level: .info)) : nil
+      ? AccountLink(folder: folder, settings: configuration.accounts, log: log) : nil
     self.link = link
     let verifier: any SessionVerifier =
       verifier ?? link.map { $0.service as any SessionVerifier } ?? NoSessions()
+    let blobs = try Self.openBlobs(folder, configuration.blobs, store, log)
+    self.blobs = blobs
+    let pushes = try configuration.pushes.map { try PushSender($0, log: log) }
+    self.pushes = pushes
     let hub = RealtimeHub(verifier: verifier, settings: configuration.realtime)
     self.hub = hub
     loop = try BackendLoop(
       store: store, settings: configuration.loop, tick: { hub.sweep(at: $0) },
-      deliver: { hub.deliver($0, to: $1) })
+      deliver: { event, subscribers in
+        switch event {
+        case .wakePush(let wake): pushes?.send(wake)
+        case .deleteBlobs(let ids): blobs.delete(ids)
+        case .storeFault(let fault): log.write(.warning, "store fault", [("fault", "\(fault)")])
+        case .publish, .subscriptionEnded: hub.deliver(event, to: subscribers)
+        }
+      })
     hub.attach(loop)
     link?.connect(loop, hub)
-    let others = RouteTable.accountRoutes(link?.service)
-    let table = RouteTable(devices: tokens, others: RouteTable.documentRoutes(tokens, others: others))
+    let urls = BlobURLs(key: try folder.key("blob-addresses"), origin: configuration.publicURL)
+    let requestIDs = RequestIDs()
+    let bytes = BlobService(store: blobs, urls: urls) { refusal, request in
+      APIError(refusal).response(requestID: requestIDs.next(request))
+    }
+    let others = RouteTable.documentRoutes(
+      tokens,
+      others: RouteTable.accountRoutes(link?.service) + [RouteTable.readyRoute]
+        + RouteTable.blobRoutes(urls, blobs, loop))
+    requests = RequestMetrics(log: log)
     service = BackendService(
-      table: table, loop: loop, verifier: verifier, tokens: tokens, hub: hub, parts: [])
+      table: RouteTable(devices: tokens, others: others), loop: loop, verifier: verifier, tokens: tokens,
+      hub: hub,
+      parts: [bytes], metrics: requests)
     web = try WebServer(
       host: configuration.host, port: configuration.port, certificate: configuration.certificate,
       limits: configuration.web, handler: service)
     port = web.port
+    metrics = try configuration.metrics.map { [requests, loop] metrics in
+      let begun = WallClock.unixSeconds
+      let page = ServerMetrics(metrics.page) { text in
+        requests.write(into: &text)
+        text.add(loop)
+        text.add(hub)
+        text.add(blobs)
+        if let pushes { text.add(pushes) }
+        if let link { text.add(link.service.statistics) }
+        text.addProcess(startedAt: begun)
+        text.family("palbe_server_info", .gauge, "The version, always 1.") {
+          $0.sample([("version", Release.version)], value: 1)
+        }
+      }
+      let web = try WebServer(
+        host: configuration.host, port: metrics.port, limits: MetricsPage.limits, handler: page)
+      return (page, web)
+    }
+    metricsPort = metrics?.web.port
+    control = try ControlSocket(path: folder.path(Self.controlName)) {
+      [root = folder.root, loop, link] line in
+      guard line.hasPrefix("backup /") else { return "unknown request" }
+      let others = link.map { link in
+        [DataBackup.Source(name: "accounts.sqlite") { try link.service.copy(to: $0) }]
+      }
+      return Self.backUp(root, to: String(line.dropFirst(7)), loop: loop, blobs: blobs, others: others ?? [])
+    }
+    try pushes?.start()
+  }
+
+  /// Bytes whose blob went while nobody could remove them go now.
+  private static func openBlobs(
+    _ folder: DataFolder, _ settings: BlobStore.Settings, _ store: SQLiteBackendStore, _ log: ServerLog
+  ) throws -> BlobStore {
+    let path = folder.path("blobs")
+    do {
+      let blobs = try BlobStore(folder: path, settings: settings)
+      let count = try blobs.sweepOrphans(knowing: try store.blobIDs())
+      if count > 0 { log.write(.info, "orphans removed", [("blobs", "\(count)")]) }
+      return blobs
+    } catch {
+      throw Failure(description: "cannot open \(path): \(error)")
+    }
   }
 
   /// Refuses new requests, and asks sockets to come again later; what waits is still answered.
   package func drain() { service.drain() }
 
+  /// Requests and sockets that a drain waits for.
+  package var openCount: Int { requests.openCount + hub.count }
+
+  /// Reads the certificate again, and who may read metrics. The log's level is the log's.
+  package func reload(metrics page: MetricsPage) throws(CertificateError) {
+    metrics?.page.reload(page)
+    try web.reloadCertificate()
+  }
+
   /// Ends everything: what waits is done and answered, the store is closed.
   package func stop() {
     drain()
+    control.stop()
     link?.stop()
     loop.stop()
     web.stop()
+    metrics?.web.stop()
+    pushes?.stop()
+    blobs.stop()
   }
 
   /// Many sockets that mostly wait, and bodies of up to six parts of a mebibyte.

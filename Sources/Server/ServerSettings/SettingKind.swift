@@ -87,6 +87,30 @@ extension SettingKind where Value == Int {
   }
 }
 
+extension SettingKind where Value == Int64 {
+  /// A number of bytes with its unit, `64KiB`, `2GiB`; a number alone is bytes.
+  public static func byteCount(_ range: ClosedRange<Int64>) -> SettingKind {
+    let units: [(name: String, scale: Int64)] = [
+      ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1), ("", 1),
+    ]
+    @Sendable func shown(_ value: Int64) -> String {
+      let unit = units.first { value % $0.scale == 0 && value > 0 && $0.scale > 1 }
+      return unit.map { "\(value / $0.scale)\($0.name)" } ?? "\(value)"
+    }
+    return SettingKind(
+      scalar: "SIZE",
+      "a size from \(shown(range.lowerBound)) to \(shown(range.upperBound)), such as 64KiB or 2GiB",
+      read: { text in
+        let digits = text.prefix { $0.isASCII && $0.isNumber }
+        guard digits.count <= 15, let number = Int64(digits),
+          let unit = units.first(where: { $0.name == text.dropFirst(digits.count) })
+        else { return nil }
+        let (value, overflow) = number.multipliedReportingOverflow(by: unit.scale)
+        return !overflow && range.contains(value) ? value : nil
+      }, show: shown)
+  }
+}
+
 extension SettingKind where Value == Bool {
   /// True or false; as an option a switch.
   public static var boolean: SettingKind {

@@ -5,7 +5,7 @@ import PalbeUnits
 var program = Program(
   name: "palbe-server", version: Release.version,
   summary: "orders, queues and delivers end-to-end encrypted messages without seeing them",
-  commands: [ServeCommand.command])
+  commands: [ServeCommand.command, ConfigCommand.command, DataCommands.backup, DataCommands.check])
 program.commands.append(program.completionCommand)
 
 /// Writes a line at once, also into a pipe.
@@ -22,7 +22,10 @@ func fail(_ reason: String) -> Never {
 do throws(ArgumentError) {
   switch try program.request(CommandLine.arguments.dropFirst()) {
   case .print(let text): put(text, to: STDOUT_FILENO)
-  case .run(ServeCommand.command.name, let arguments): try ServeCommand.run(arguments)
+  case .run(ServeCommand.command.name, let arguments): ServeCommand.run(arguments)
+  case .run(ConfigCommand.command.name, let arguments): ConfigCommand.run(arguments)
+  case .run(DataCommands.backup.name, let arguments): DataCommands.runBackup(arguments)
+  case .run(DataCommands.check.name, let arguments): DataCommands.runCheck(arguments)
   case .run(_, let arguments):
     put(try program.completion(for: arguments.operands[0]), to: STDOUT_FILENO)
   }

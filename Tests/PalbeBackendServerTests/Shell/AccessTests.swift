@@ -17,12 +17,14 @@ struct RouteAccessTests {
   init() throws {
     rig = try ServerRig()
     let tokens = DeviceTokens(key: SymmetricKey(copying: [UInt8](repeating: 1, count: 32)))
-    table = RouteTable(devices: tokens, others: RouteTable.documentRoutes(tokens))
+    let blobs = RouteTable.blobRoutes(BlobURLs(key: [1]), rig.server.blobs, rig.server.loop)
+    table = RouteTable(devices: tokens, others: RouteTable.documentRoutes(tokens, others: blobs))
   }
 
   /// A request that has the form of its route, and is about a group, a user, a device.
   private func request(
-    _ route: Route, group: GroupID, mlsID: MLSGroupID, user: UserID, device: DeviceID, by client: ServerClient
+    _ route: Route, group: GroupID, mlsID: MLSGroupID, user: UserID, device: DeviceID, blob: String,
+    by client: ServerClient
   ) -> (path: String, body: [String: Any]?) {
     let path =
       "/"
@@ -31,6 +33,7 @@ struct RouteAccessTests {
         case "{group}": group.text
         case "{user}": user.text
         case "{device}": device.text
+        case "{blob}": blob
         default: String(segment)
         }
       }.joined(separator: "/")
@@ -56,15 +59,17 @@ struct RouteAccessTests {
     case "acknowledge": ["up_to": 0]
     case "setNotifyScope": ["scope": "none"]
     case "markRead": ["seq": 1]
+    case "createBlob": ["size": 10]
     default: nil
     }
   }
 
   private func code(
     _ route: Route, _ client: ServerClient, group: GroupID, mlsID: MLSGroupID, user: UserID,
-    device: DeviceID, headers: [(String, String)]? = nil
+    device: DeviceID, blob: String = "", headers: [(String, String)]? = nil
   ) throws -> String? {
-    let (path, body) = request(route, group: group, mlsID: mlsID, user: user, device: device, by: client)
+    let (path, body) = request(
+      route, group: group, mlsID: mlsID, user: user, device: device, blob: blob, by: client)
     let answer: HTTPConnection.Answer
     if let headers {
       var bytes: [UInt8]?
@@ -94,6 +99,8 @@ struct RouteAccessTests {
   func everyRoute() throws {
     let (anna, ben, carl) = (try rig.device(), try rig.device(), try rig.device())
     let (group, mlsID) = try anna.found(with: [ben.user, carl.user])
+    let blob = try #require(
+      try anna.get("POST", "/v1/groups/\(group)/blobs", ["size": 10])["blob_id"] as? String)
     // Carl was a member.
     try carl.get("POST", "/v1/groups/\(group)/leave")
     let outsider = try rig.device()
@@ -110,7 +117,7 @@ struct RouteAccessTests {
         seen.insert(route.name)
         return try code(
           route, client, group: group, mlsID: mlsID, user: ben.user, device: client.device ?? ben.device!,
-          headers: headers)
+          blob: blob, headers: headers)
       }
       let own = anna.authentication
       #expect(try ask(rig.client(), []) == "not_signed_in", "\(route.name)")
@@ -127,6 +134,13 @@ struct RouteAccessTests {
         try ask(anna, [own[0], ("palbe-device", own[1].1.dropLast(2) + "AA")]) == "device_not_enrolled",
         "\(route.name)")
       #expect(try ask(removed) == "device_revoked", "\(route.name)")
+      if route.parameters.contains("blob") {
+        #expect(try ask(outsider) == "blob_not_found", "\(route.name)")
+        #expect(try ask(carl) == "not_a_member", "\(route.name)")
+        // Others see it when it is ready.
+        #expect(try ask(ben) == "blob_not_found", "\(route.name)")
+        #expect(try ask(anna) == (route.name == "blob" ? nil : "upload_incomplete"), "\(route.name)")
+      }
       guard route.parameters.contains("group") else { continue }
       #expect(try ask(outsider) == "chat_not_found", "\(route.name)")
       #expect(try ask(carl) == "not_a_member", "\(route.name)")
@@ -150,7 +164,8 @@ struct RouteAccessTests {
     // And who may, may: nothing above was refused for its form.
     for route in table.routes where route.access == .device && route.method == "GET" {
       #expect(
-        try code(route, anna, group: group, mlsID: mlsID, user: ben.user, device: anna.device!) == nil,
+        try code(route, anna, group: group, mlsID: mlsID, user: ben.user, device: anna.device!, blob: blob)
+          == nil,
         "\(route.name)")
     }
   }

@@ -55,6 +55,9 @@ public final class ToolProcess {
     return String(decoding: line, as: UTF8.self)
   }
 
+  /// For looking at it from outside.
+  public var processIdentifier: Int32 { process.processIdentifier }
+
   /// Sends a signal.
   public func terminate(with signal: Int32 = SIGTERM) { kill(process.processIdentifier, signal) }
 

@@ -189,6 +189,18 @@ package final class AccountService: SessionVerifier {
     }
   }
 
+  /// Copies `accounts.sqlite` to a file, and waits for it; not on the accounts' thread. The copy is not synced.
+  package func copy(to path: String) throws {
+    let outcome = Awaited<String?>()
+    let isTaken = mailbox.send { thread in
+      do throws(SQLError) {
+        try thread.store.connection.backUp(to: path)
+        outcome.set(nil)
+      } catch { outcome.set("cannot copy accounts.sqlite: \(error)") }
+    }
+    if let reason = isTaken ? outcome.wait() : "accounts have ended" { throw Failure(description: reason) }
+  }
+
   /// Leaves a job to the accounts' thread.
   func perform(_ job: @escaping AccountThread.Job) { mailbox.send(job) }
 

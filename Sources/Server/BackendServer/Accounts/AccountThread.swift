@@ -88,7 +88,7 @@ final class AccountThread {
   typealias Job = @Sendable (AccountThread) -> Void
 
   var accounts: Accounts<SQLiteAccountStore>
-  private let store: SQLiteAccountStore
+  let store: SQLiteAccountStore
   private let keysFile: KeyFile
   private let view: AccountView
   private let mailbox: Mailbox<Job>

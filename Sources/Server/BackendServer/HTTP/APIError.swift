@@ -118,6 +118,34 @@ package struct APIError: Error, Equatable, Sendable {
   }
 }
 
+extension APIError {
+  /// A refusal about a blob's bytes.
+  package init(_ refusal: BlobRefusal) {
+    func number(_ name: String, _ value: Int64) -> [Detail] { [.init(name: name, value: .number(value))] }
+    switch refusal {
+    case .badAddress: self = APIError("forbidden", 403, "this server has not given out this address")
+    case .addressExpired: self = APIError("forbidden", 403, "the address is over; ask for another one")
+    case .notFound: self = APIError(.blobNotFound)
+    case .methodNotAllowed: self = APIError("method_not_allowed", 405, "the address is for another method")
+    case .tooLarge(let limit): self = APIError(.attachmentTooLarge(limit: limit))
+    case .malformed(let field): self = .invalid(field, "the header \(field) does not fit to the request")
+    case .offset(let offset):
+      self = APIError(
+        "upload_offset_mismatch", 409, "the piece does not begin where the one before ended",
+        details: number("upload_offset", offset))
+    case .incomplete(let offset):
+      self = APIError(
+        "upload_incomplete", 409, "not all bytes are there", details: number("upload_offset", offset))
+    case .rangeNotSatisfiable(let count):
+      self = APIError(
+        "range_not_satisfiable", 416, "there are no such bytes", details: number("size", count))
+    case .superseded: self = APIError("superseded", 409, "a newer upload of this blob goes on")
+    case .storage(.full): self = APIError(.unavailable(.full))
+    case .storage: self = APIError(.unavailable(.failed))
+    }
+  }
+}
+
 extension InvalidRequest {
   /// Its word in `details.reason`.
   var name: String {

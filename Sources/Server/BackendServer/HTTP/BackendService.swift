@@ -15,8 +15,12 @@ package final class BackendService: WebServerHandler {
   package protocol Part: Sendable {
     /// True when the request is its own; it then answers, now or later.
     func respond(to request: HTTPRequest, with responder: HTTPResponder) -> Bool
-    /// Whether a path is its own, for requests whose body was not read yet, and what refuses such a one.
+    /// Whether a path is its own.
     func owns(_ request: HTTPRequest) -> Bool
+    /// How the body of a request of its own is taken.
+    func body(of request: HTTPRequest, byteCount: Int64, responder: HTTPResponder) -> HTTPBodyDecision
+    /// Its name in metrics.
+    var name: String { get }
   }
 
   private let table: RouteTable
@@ -25,13 +29,15 @@ package final class BackendService: WebServerHandler {
   private let tokens: DeviceTokens
   private let hub: RealtimeHub
   private let parts: [any Part]
+  private let metrics: RequestMetrics
   private let requestIDs = RequestIDs()
   private let isDraining = Atomic<Bool>(false)
 
   init(
     table: RouteTable, loop: BackendLoop, verifier: any SessionVerifier, tokens: DeviceTokens,
-    hub: RealtimeHub, parts: [any Part]
+    hub: RealtimeHub, parts: [any Part], metrics: RequestMetrics
   ) {
+    self.metrics = metrics
     self.table = table
     self.loop = loop
     self.verifier = verifier
@@ -43,6 +49,7 @@ package final class BackendService: WebServerHandler {
   /// From now on new requests are refused with 503, and sockets end; what waits is still answered.
   package func drain() {
     isDraining.store(true, ordering: .relaxed)
+    loop.drain()
     hub.drain()
   }
 
@@ -58,21 +65,39 @@ package final class BackendService: WebServerHandler {
     var token: String?
   }
 
-  package func refuseBody(of request: HTTPRequest) -> HTTPResponse? {
-    if parts.contains(where: { $0.owns(request) }) { return nil }
+  package func body(
+    of request: HTTPRequest, byteCount: Int64, responder: HTTPResponder
+  ) -> HTTPBodyDecision {
     do throws(APIError) {
-      _ = try admit(request)
-      return nil
+      guard let part = parts.first(where: { $0.owns(request) }) else {
+        _ = try admit(request)
+        return .collect
+      }
+      guard !isDraining.load(ordering: .relaxed) else { throw APIError(.unavailable(.overloaded)) }
+      let decision = part.body(of: request, byteCount: byteCount, responder: responder)
+      switch decision {
+      case .collect: break
+      case .refuse(let refusal): metrics.refused(part.name, refusal.status)
+      case .stream: metrics.begin(responder, requestIDs.next(request)).route = part.name
+      }
+      return decision
     } catch {
-      return response(error, requestIDs.next(request))
+      metrics.refused(table.name(request), error.status)
+      return .refuse(response(error, requestIDs.next(request)))
     }
   }
 
   package func respond(to request: HTTPRequest, with responder: HTTPResponder) {
-    for part in parts where part.respond(to: request, with: responder) { return }
     let requestID = requestIDs.next(request)
+    let trace = metrics.begin(responder, requestID)
     do throws(APIError) {
+      for part in parts where part.owns(request) {
+        trace.route = part.name
+        guard !isDraining.load(ordering: .relaxed) else { throw APIError(.unavailable(.overloaded)) }
+        if part.respond(to: request, with: responder) { return }
+      }
       responder.late = response(APIError(.unavailable(.busy)), requestID)
+      trace.route = table.name(request)
       let admitted = try admit(request)
       let input = RouteInput(
         caller: admitted.caller, session: admitted.session, address: request.remoteAddress,
@@ -371,5 +396,12 @@ package final class RequestIDs: Sendable {
     }
     let number = count.wrappingAdd(1, ordering: .relaxed).newValue
     return String(prefix, radix: 36) + "-" + String(number, radix: 36)
+  }
+}
+
+extension BackendService.Part {
+  /// In memory.
+  package func body(of request: HTTPRequest, byteCount: Int64, responder: HTTPResponder) -> HTTPBodyDecision {
+    .collect
   }
 }

@@ -225,7 +225,9 @@ struct OpenAPIDocument {
     case "not_signed_in", "session_expired", "invalid_credentials", "refresh_token_reused": 401
     case "device_revoked", "not_a_member", "forbidden": 403
     case "not_found", "user_not_found", "chat_not_found", "blob_not_found", "call_not_found": 404
-    case "no_key_package", "stale_epoch", "commit_incomplete", "superseded", "account_exists": 409
+    case "no_key_package", "stale_epoch", "commit_incomplete", "superseded", "account_exists",
+      "upload_incomplete":
+      409
     case "blob_expired": 410
     case "device_not_enrolled": 412
     case "message_too_large", "attachment_too_large": 413

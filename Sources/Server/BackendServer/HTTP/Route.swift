@@ -144,6 +144,11 @@ struct RouteTable: Sendable {
     case nothing
   }
 
+  /// The name of the route that a request is for; "none" for what is none.
+  func name(_ request: HTTPRequest) -> String {
+    if case .route(let route, _) = match(request.method, request.path) { route.name } else { "none" }
+  }
+
   func match(_ method: String, _ path: String) -> Match {
     let parts = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
     var methods: [String] = []

@@ -1,5 +1,6 @@
 import PalbeBackendCore
 import PalbeEventLoop
+import PalbeServerObservation
 import PalbeUnits
 import Synchronization
 
@@ -58,11 +59,17 @@ package final class BackendLoop: Sendable {
     package var reopenCount: UInt64 = 0
     /// Requests refused because the store could not work.
     package var faultCount: UInt64 = 0
+    /// Rows in all queues.
+    package var queueRowCount: Int64 = 0
   }
 
   private let inbox: LoopInbox
   private let thread: WorkerThread
   private let counts: LoopCounts
+  /// Requests of one transaction.
+  package var batchSizes: SharedHistogram { counts.batchSizes }
+  /// How long one transaction took with its wait for the medium, in seconds.
+  package var transactionTimes: SharedHistogram { counts.transactionTimes }
 
   /// Takes over a store, and serves it until `stop`.
   /// - Parameter tick: called on the loop's thread again and again.
@@ -108,6 +115,14 @@ package final class BackendLoop: Sendable {
   /// A connection is gone; it hears nothing more, and its leases end.
   package func connectionClosed(_ connection: ConnectionID) { inbox.addClosed(connection) }
 
+  /// Copies the store to a file while it goes on; `done` is called on the loop's thread. The copy is not synced.
+  package func copy(to path: String, done: @escaping @Sendable (StoreFault?) -> Void) {
+    inbox.addCopy(.init(path: path, done: done))
+  }
+
+  /// Answers fetches that wait for rows, and lets none wait from now on.
+  package func drain() { inbox.drain() }
+
   /// Does what waits, closes the store and ends the thread; what is asked from now on is refused. Only from another thread.
   package func stop() {
     inbox.stop()
@@ -123,6 +138,9 @@ package final class BackendLoop: Sendable {
 
 /// Counts of one thread that others read.
 final class LoopCounts: Sendable {
+  let batchSizes = SharedHistogram(bounds: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512])
+  let transactionTimes = SharedHistogram(
+    bounds: [0.000_5, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2])
   private let state = Mutex(BackendLoop.Statistics())
   func add(_ change: (inout BackendLoop.Statistics) -> Void) { state.withLock { change(&$0) } }
   func read() -> BackendLoop.Statistics { state.withLock { $0 } }

@@ -1,6 +1,7 @@
 import PalbeBackendCore
 import PalbeEventLoop
 import PalbeSQLStore
+import PalbeServerObservation
 import PalbeUnits
 
 /// The state of the loop's thread.
@@ -13,6 +14,12 @@ final class BackendThread {
   private let deliver: BackendLoop.Deliver
   /// Fetches that wait for rows, one of a device.
   private var parked: [DeviceID: Parked] = [:]
+  private var isDraining = false
+  /// A copy of the store that is being made, and those that wait for it.
+  private var copy: (copy: SQLBackup, request: LoopInbox.Copy)?
+  private var waitingCopies: [LoopInbox.Copy] = []
+  /// About a mebibyte at a time, so that requests wait for a few milliseconds at most.
+  private static let copiedPageCount = 256
   private let tick: @Sendable (ServerTime) -> Void
   private var nextTick = MonotonicClock.now()
   private var nextReopen = Instant(nanoseconds: .min)
@@ -52,10 +59,12 @@ final class BackendThread {
       if contents.isStopping { break }
     }
     turn(inbox.take())
-    for waiting in parked.values { waiting.item.answer(.success(.queue([], hasMore: false))) }
+    answerParked()
+    for request in waitingCopies + (copy.map { [$0.request] } ?? []) { request.done(.failed) }
   }
 
   private var nextDeadline: Instant {
+    if copy != nil || !waitingCopies.isEmpty { return Instant(nanoseconds: .min) }
     var next = min(nextTick, store.isUsable ? backend.nextDeadline : nextReopen)
     for waiting in parked.values { next = min(next, waiting.until) }
     return next
@@ -80,12 +89,50 @@ final class BackendThread {
     }
     let due = parked.filter { $0.value.until <= now.instant }.keys
     if !due.isEmpty { askAgain(due.sorted()) }
+    if contents.isDraining {
+      isDraining = true
+      answerParked()
+    }
+    waitingCopies += contents.copies
+    goOnCopying()
+    let rows = store.queueRowCount
+    counts.add { $0.queueRowCount = rows }
+  }
+
+  private func answerParked() {
+    for waiting in parked.values { waiting.item.answer(.success(.queue([], hasMore: false))) }
+    parked = [:]
+  }
+
+  private func goOnCopying() {
+    do throws(BackendFailure) {
+      if copy == nil, !waitingCopies.isEmpty {
+        let request = waitingCopies.removeFirst()
+        do throws(BackendFailure) { copy = (try store.copy(to: request.path), request) } catch {
+          request.done(Self.fault(error))
+        }
+      }
+      guard let (copy, request) = copy, try store.goOn(copy, pageCount: Self.copiedPageCount) else { return }
+      self.copy = nil
+      request.done(nil)
+    } catch {
+      let request = copy?.request
+      copy = nil
+      request?.done(Self.fault(error))
+    }
+  }
+
+  private static func fault(_ failure: BackendFailure) -> StoreFault {
+    if case .unavailable(let fault) = failure { fault } else { .failed }
   }
 
   private func carryOut(_ items: [LoopInbox.Item]) {
     // Watched from before on: rows may come with a request of the same transaction.
     for item in items where item.patience != nil { watch(item.call.caller.device, true) }
-    let results = backend.handle(items.map(\.call), at: Self.time())
+    let now = Self.time()
+    let results = backend.handle(items.map(\.call), at: now)
+    counts.batchSizes.observe(Double(items.count))
+    counts.transactionTimes.observe(Double((MonotonicClock.now() - now.instant).nanoseconds) / 1e9)
     var changed: [DeviceID] = []
     var faults: UInt64 = 0
     for (item, result) in zip(items, results) {
@@ -133,7 +180,7 @@ final class BackendThread {
 
   /// False when the fetch is to be answered as it is.
   private func park(_ item: LoopInbox.Item) -> Bool {
-    guard let patience = item.patience, let device = item.call.caller.device,
+    guard !isDraining, let patience = item.patience, let device = item.call.caller.device,
       patience.until > MonotonicClock.now()
     else { return false }
     let older = parked.updateValue(Parked(item: item, until: patience.until), forKey: device)

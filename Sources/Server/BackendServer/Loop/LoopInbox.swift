@@ -17,7 +17,15 @@ final class LoopInbox: Sendable {
   struct Contents {
     var items: [Item] = []
     var closed: [ConnectionID] = []
+    var copies: [Copy] = []
+    var isDraining = false
     var isStopping = false
+  }
+
+  /// A copy of the store that somebody waits for.
+  struct Copy: Sendable {
+    let path: String
+    let done: @Sendable (StoreFault?) -> Void
   }
 
   private struct State {
@@ -59,6 +67,21 @@ final class LoopInbox: Sendable {
     if mustWake { wakeUp.wake() }
   }
 
+  func addCopy(_ copy: Copy) {
+    let isTaken = state.withLock { state in
+      guard !state.contents.isStopping else { return false }
+      state.contents.copies.append(copy)
+      return true
+    }
+    if isTaken { wakeUp.wake() } else { copy.done(.failed) }
+  }
+
+  /// Nobody waits for rows from now on.
+  func drain() {
+    state.withLock { $0.contents.isDraining = true }
+    wakeUp.wake()
+  }
+
   /// Nothing more is taken; what waits is still done.
   func stop() {
     state.withLock { $0.contents.isStopping = true }
@@ -74,6 +97,7 @@ final class LoopInbox: Sendable {
       defer {
         state.contents.items = []
         state.contents.closed = []
+        state.contents.copies = []
         state.byteCount = 0
       }
       return state.contents

@@ -89,6 +89,7 @@ extension SQLiteBackendStore {
         run.bind(1, key)
         run.bind(2, time.microseconds)
         try run.run()
+        if statement.hasPrefix("DELETE FROM queue") { queueChanged(by: -connection.changedRowCount) }
       }
       let select = try connection.statement(
         "SELECT grp.id FROM leaf JOIN grp ON grp.key = leaf.grp WHERE leaf.device = ? ORDER BY grp.id")

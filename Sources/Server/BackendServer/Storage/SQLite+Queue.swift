@@ -66,6 +66,7 @@ extension SQLiteBackendStore {
         insert.bind(1, try key(device))
         try insert.run()
       }
+      queueChanged(by: devices.count)
     }
   }
 
@@ -84,6 +85,7 @@ extension SQLiteBackendStore {
       insert.bind(7, groupKey)
       insert.bind(8, try device.map { (id) throws(SQLError) in try key(id) } ?? 0)
       try insert.run()
+      queueChanged(by: connection.changedRowCount)
       return try liveDevices(groupKey).filter { $0 != device }
     }
   }
@@ -195,6 +197,7 @@ extension SQLiteBackendStore {
       case .upTo(let last): try remove("device = ?1 AND id <= ?2", last)
       case .listed(let ids): for id in ids { try remove("device = ?1 AND id = ?2", id) }
       }
+      queueChanged(by: -removed.count)
       let name = try connection.statement("SELECT id FROM grp WHERE key = ?")
       for (group, sequence) in newest {
         name.bind(1, group)
@@ -299,6 +302,7 @@ extension SQLiteBackendStore {
         delete.bind(1, key)
         delete.bind(2, id.rawValue)
         try delete.run()
+        queueChanged(by: -connection.changedRowCount)
         return groups
       }
       for group in groups {

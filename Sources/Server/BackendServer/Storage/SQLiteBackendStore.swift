@@ -24,6 +24,11 @@ package final class SQLiteBackendStore: BackendStore {
   var lastQueueID: Int64
   private var queueIDAtBegin: Int64
   private var queueIDAtSavepoint: Int64
+  /// Rows in all queues: counted once, then kept with what is added and removed.
+  private(set) var queueRowCount: Int64
+  private var queueRowsAtBegin: Int64 = 0
+  private var queueRowsAtSavepoint: Int64 = 0
+  static let countQueueRows = "SELECT count(*) FROM queue"
   /// Called around the write of each transaction, for tests that end it there.
   var willCommit: () throws(BackendFailure) -> Void = {}
   var didCommit: () throws(BackendFailure) -> Void = {}
@@ -37,9 +42,17 @@ package final class SQLiteBackendStore: BackendStore {
     self.path = path
     self.isExclusive = isExclusive
     (connection, lastQueueID) = try Self.open(path, isExclusive: isExclusive)
+    queueRowCount = try Self.queueRowCount(connection)
     queueIDAtBegin = lastQueueID
     queueIDAtSavepoint = lastQueueID
   }
+
+  private static func queueRowCount(_ connection: SQLConnection) throws(SQLError) -> Int64 {
+    try connection.statement(countQueueRows).first { row in row.integer(0) } ?? 0
+  }
+
+  /// Rows were added to queues, or removed.
+  func queueChanged(by count: Int) { queueRowCount += Int64(count) }
 
   private static func open(
     _ path: String, isExclusive: Bool
@@ -61,14 +74,35 @@ package final class SQLiteBackendStore: BackendStore {
     connection = try SQLConnection(path: ":memory:")
     connection.refuseEverything()
     (connection, lastQueueID) = try Self.open(path, isExclusive: isExclusive)
+    queueRowCount = try Self.queueRowCount(connection)
     queueIDAtBegin = lastQueueID
     queueIDAtSavepoint = lastQueueID
+  }
+
+  /// The ids of all blobs.
+  package func blobIDs() throws(BackendFailure) -> Set<BlobID> {
+    try sql { (connection) throws(SQLError) in
+      Set(try connection.statement("SELECT id FROM blob ORDER BY id").all { row in row.id(0) })
+    }
+  }
+
+  // MARK: Copies
+
+  /// Begins a copy, which `goOn` carries on between transactions.
+  func copy(to path: String) throws(BackendFailure) -> SQLBackup {
+    try sql { (connection) throws(SQLError) in try SQLBackup(of: connection, to: path) }
+  }
+
+  /// True when the copy is done.
+  func goOn(_ copy: SQLBackup, pageCount: Int) throws(BackendFailure) -> Bool {
+    try sql { (_) throws(SQLError) in try copy.step(pageCount: pageCount) }
   }
 
   // MARK: Transactions
 
   package func begin() throws(BackendFailure) {
     queueIDAtBegin = lastQueueID
+    queueRowsAtBegin = queueRowCount
     try sql { (connection) throws(SQLError) in try connection.begin() }
   }
 
@@ -88,12 +122,14 @@ package final class SQLiteBackendStore: BackendStore {
   package func rollBack() {
     forget()
     lastQueueID = queueIDAtBegin
+    queueRowCount = queueRowsAtBegin
     // What cannot be rolled back is refused by the connection from now on.
     try? connection.rollBack()
   }
 
   package func setSavepoint() throws(BackendFailure) {
     queueIDAtSavepoint = lastQueueID
+    queueRowsAtSavepoint = queueRowCount
     try sql { (connection) throws(SQLError) in try connection.setSavepoint() }
   }
 
@@ -104,6 +140,7 @@ package final class SQLiteBackendStore: BackendStore {
   package func rollBackToSavepoint() throws(BackendFailure) {
     forget()
     lastQueueID = queueIDAtSavepoint
+    queueRowCount = queueRowsAtSavepoint
     try sql { (connection) throws(SQLError) in try connection.rollBackToSavepoint() }
   }
 

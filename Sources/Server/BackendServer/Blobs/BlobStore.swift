@@ -1,0 +1,159 @@
+import Glibc
+import PalbeBackendCore
+import PalbeEventLoop
+import Synchronization
+
+/// The bytes of all blobs: uploads piece by piece that can go on later, downloads by pieces, on threads of their own.
+///
+///     let store = try BlobStore(folder: "blobs")
+///     store.delete(ids)                       // what the backend has let go
+///     store.stop()
+///
+/// All work on one blob is done by one thread in the order in which it was asked for. Whether a blob may be written or read
+/// is not known here.
+package final class BlobStore: Sendable {
+  /// What the store takes.
+  package struct Settings: Sendable {
+    /// Bytes of the medium that uploads leave for the rest of the server.
+    package var reservedByteCount: Int64 = 256 << 20
+    /// Threads.
+    package var threadCount = 4
+    /// The defaults.
+    package init() {}
+  }
+
+  /// Totals since the start, and what is there.
+  package struct Counts: Sendable, Equatable {
+    package var receivedByteCount: UInt64 = 0
+    package var sentByteCount: UInt64 = 0
+    package var completedCount: UInt64 = 0
+    package var deletedCount: UInt64 = 0
+    package var faultCount: UInt64 = 0
+    /// Whole blobs that are there, and their bytes.
+    package var storedCount: Int64 = 0
+    package var storedByteCount: Int64 = 0
+    package var openUploadCount: Int64 = 0
+    package var openDownloadCount: Int64 = 0
+  }
+
+  package let files: BlobFiles
+  let settings: Settings
+  private let threads: [DiskThread]
+  /// Who writes a blob now.
+  private let uploads = Mutex<[BlobID: BlobSink]>([:])
+  private let totals: Mutex<Counts>
+  /// How many hold deletions back, and what is to be deleted when they let go.
+  private let held = Mutex<(count: Int, ids: [BlobID])>((0, []))
+
+  /// Opens the folder.
+  package convenience init(folder: String, settings: Settings = Settings()) throws {
+    try self.init(files: try BlobFiles(folder: folder), settings: settings)
+  }
+
+  init(files: BlobFiles, settings: Settings) throws {
+    self.files = files
+    self.settings = settings
+    var counts = Counts()
+    for case (_, .whole(let count)) in try files.all() {
+      counts.storedCount += 1
+      counts.storedByteCount += count
+    }
+    totals = Mutex(counts)
+    var threads: [DiskThread] = []
+    for number in 0..<max(1, settings.threadCount) { threads.append(try DiskThread(name: "blobs-\(number)")) }
+    self.threads = threads
+  }
+
+  /// Does what is left and ends.
+  package func stop() {
+    for thread in threads { thread.stop() }
+  }
+
+  /// What was counted.
+  package var counts: Counts { totals.withLock { $0 } }
+
+  func count(_ change: (inout Counts) -> Void) { totals.withLock { change(&$0) } }
+
+  /// Does something after all that was asked for this blob before.
+  func run(for id: BlobID, _ job: @escaping @Sendable () -> Void) {
+    threads[Int(id.low % UInt64(threads.count))].run(job)
+  }
+
+  // MARK: Uploads
+
+  /// A newer upload of a blob ends the older one: its connection may be half open.
+  func begin(_ sink: BlobSink, of id: BlobID) {
+    let older = uploads.withLock { $0.updateValue(sink, forKey: id) }
+    count { $0.openUploadCount += 1 }
+    older?.supersede()
+  }
+
+  func ended(_ sink: BlobSink, of id: BlobID) {
+    uploads.withLock { if $0[id] === sink { $0[id] = nil } }
+    count { $0.openUploadCount -= 1 }
+  }
+
+  /// What is there of a blob, told on another thread.
+  package func state(
+    of id: BlobID, _ answer: @escaping @Sendable (Result<BlobFiles.State, BlobFault>) -> Void
+  ) {
+    run(for: id) { [files] in
+      do throws(BlobFault) { answer(.success(try files.state(of: id))) } catch { answer(.failure(error)) }
+    }
+  }
+
+  // MARK: What is kept
+
+  /// Removes what the backend has let go, and ends uploads of it.
+  package func delete(_ ids: [BlobID]) {
+    let isHeld = held.withLock { held in
+      guard held.count > 0 else { return false }
+      held.ids += ids
+      return true
+    }
+    guard !isHeld else { return }
+    for id in ids {
+      uploads.withLock { $0[id] }?.supersede()
+      run(for: id) { [self] in remove(id) }
+    }
+  }
+
+  /// What is to be deleted from now on goes when `releaseDeletions` is called: while a backup looks at the bytes.
+  func holdDeletions() { held.withLock { $0.count += 1 } }
+
+  func releaseDeletions() {
+    let ids: [BlobID] = held.withLock { held in
+      held.count -= 1
+      guard held.count == 0 else { return [] }
+      defer { held.ids = [] }
+      return held.ids
+    }
+    delete(ids)
+  }
+
+  private func remove(_ id: BlobID) {
+    do throws(BlobFault) {
+      let state = try files.state(of: id)
+      try files.remove(id)
+      count {
+        $0.deletedCount += 1
+        if case .whole(let bytes) = state {
+          $0.storedCount -= 1
+          $0.storedByteCount -= bytes
+        }
+      }
+    } catch {
+      count { $0.faultCount += 1 }
+    }
+  }
+
+  /// Removes what belongs to no blob of the backend: bytes whose deletion a crash has prevented. For the start, before any
+  /// upload.
+  /// - Returns: how many blobs were removed.
+  @discardableResult
+  package func sweepOrphans(knowing known: Set<BlobID>) throws(BlobFault) -> Int {
+    let orphans = try files.all().map(\.id).filter { !known.contains($0) }
+    for id in orphans { remove(id) }
+    return orphans.count
+  }
+}

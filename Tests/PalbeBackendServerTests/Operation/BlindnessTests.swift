@@ -1,0 +1,181 @@
+import Foundation
+import Glibc
+import PalbeBackendCore
+import PalbeBackendKit
+import PalbeCrypto
+import PalbeServerClient
+import PalbeTestKit
+import PalbeUnits
+import PalbeWire
+import Testing
+
+@testable import PalbeBackendServer
+
+/// What clients encrypt is nowhere at the server: neither on its disk nor in its memory, its log or its metrics.
+///
+/// The real binary runs as its own process; its clients put a marker into everything that is content and encrypt it. Then all
+/// that the process has is searched for the marker in every form in which it could be there. A client that sends one field in the clear
+/// shows that the search finds it.
+@Suite("Blindness of palbe-server (4.1)", .enabled(if: ToolProcess.executable("palbe-server") != nil))
+struct BlindnessTests {
+  private static let marker = "MARKER-7c1e52f0-of-content"
+
+  /// The client's encryption: a stream of hashes, as good as any for this.
+  private static func seal(_ text: String, _ number: Int) -> [UInt8] {
+    let key = SHA256.hash(Array("key \(number)".utf8))
+    return Array(text.utf8).enumerated().map { $1 ^ key[$0 % 32] }
+  }
+
+  /// The marker as it is, in hexadecimal, and in base64 of both alphabets at each of its three phases.
+  private static let forms: [[UInt8]] = {
+    var forms = [Array(marker.utf8), Array(Hex.encode(Array(marker.utf8)).utf8)]
+    for skip in 0..<3 {
+      let bytes = Array(marker.utf8.dropFirst(skip))
+      let whole = Array(bytes.prefix(bytes.count / 3 * 3))
+      for alphabet in [Base64.Alphabet.standard, .url] {
+        forms.append(Array(Base64.encode(whole, alphabet: alphabet, padded: false).utf8))
+      }
+    }
+    return forms
+  }()
+
+  /// A search for the first bytes, then for all of them: memory is large.
+  private static func isIn(_ bytes: [UInt8]) -> Bool {
+    bytes.withUnsafeBufferPointer { haystack in
+      forms.contains { form in
+        guard let first = form.first, var place = haystack.baseAddress else { return false }
+        let end = place + haystack.count
+        while end - place >= form.count, let found = memchr(place, Int32(first), end - place) {
+          let start = UnsafePointer(found.assumingMemoryBound(to: UInt8.self))
+          guard end - start >= form.count else { return false }
+          if memcmp(start, form, form.count) == 0 { return true }
+          place = start + 1
+        }
+        return false
+      }
+    }
+  }
+
+  /// All memory of a process that it can read or write (proc(5)).
+  private static func isInMemory(of process: Int32) throws -> Bool {
+    let maps = try String(contentsOfFile: "/proc/\(process)/maps", encoding: .utf8)
+    let memory = open("/proc/\(process)/mem", O_RDONLY)
+    try #require(memory >= 0)
+    defer { close(memory) }
+    var count = 0
+    for line in maps.split(separator: "\n") where !line.contains("[vvar") && !line.contains("[vsyscall]") {
+      let words = line.split(separator: " ")
+      let ends = words[0].split(separator: "-").compactMap { UInt64($0, radix: 16) }
+      guard words[1].hasPrefix("r"), ends.count == 2 else { continue }
+      var offset = ends[0]
+      while offset < ends[1] {
+        // A marker across two pieces is found in the second.
+        let size = Int(min(8 << 20, ends[1] - offset))
+        let bytes = [UInt8](unsafeUninitializedCapacity: size) { buffer, filled in
+          filled = max(0, pread(memory, buffer.baseAddress, size, off_t(truncatingIfNeeded: offset)))
+        }
+        count += bytes.count
+        if !bytes.isEmpty, isIn(bytes) { return true }
+        offset += UInt64(size)
+        if offset < ends[1] { offset -= 256 }
+      }
+    }
+    #expect(count > 1 << 20)
+    return false
+  }
+
+  private static func isOnDisk(_ folder: String) throws -> Bool {
+    let files = try #require(FileManager.default.enumerator(atPath: folder))
+    for case let name as String in files {
+      guard let data = FileManager.default.contents(atPath: folder + "/" + name), !data.isEmpty else {
+        continue
+      }
+      if isIn([UInt8](data)) { return true }
+    }
+    return false
+  }
+
+  private static func freePort() throws -> UInt16 {
+    let rig = try ServerRig()
+    defer { rig.server.stop() }
+    return rig.server.port
+  }
+
+  /// What the server is seen to know.
+  private struct Seen: Equatable {
+    var disk = false
+    var memory = false
+    var log = false
+    var metrics = false
+  }
+
+  /// - Parameter leaks: one message goes out as it is.
+  private func run(leaks: Bool) throws -> Seen {
+    let folder = try TemporaryFolder()
+    let metrics = try Self.freePort()
+    let process = try ToolProcess(
+      "palbe-server",
+      [
+        "serve", "--dev", "--data", folder.path("data"), "--port", "0", "--log-level", "debug",
+        "--prometheus-port",
+        "\(metrics)", "--push-file", folder.path("data/pushes"), "--reserved-space", "0",
+      ])
+    let line = process.readLine()
+    let port = try #require(line.split(separator: ":").last.flatMap { UInt16($0) }, "\(line)")
+    func signIn(_ name: String, _ seed: UInt64) throws -> ServerClient {
+      let body = try JSONEncoder().encode([
+        "email": "\(name)@example.org", "password": "correct horse \(name)",
+      ])
+      let answer = try HTTPConnection(port: port).send(
+        "POST", "/v1/auth/sign-in", headers: [("content-type", "application/json")], body: [UInt8](body))
+      let user = try #require((answer.json["user_id"] as? String).flatMap { UserID($0) })
+      let token = try #require(answer.json["access_token"] as? String)
+      let client = ServerClient(port: port, user: user, accessToken: token, seed: seed)
+      try client.enrol()
+      return client
+    }
+    let (anna, ben) = (try signIn("anna", 1), try signIn("ben", 2))
+    let (group, mlsID) = try anna.found(with: [ben.user])
+    let text = { (name: String) in "\(name) \(Self.marker) and more" }
+    // A message, a name, an attachment with its name inside, something that passes by.
+    var bundle = anna.bundle(mlsID, 1)
+    bundle["sealed_name"] = ServerClient.text(Self.seal(text("name"), 1))
+    bundle["commit"] = ServerClient.text(Wire.commit(mlsID, 1, Self.seal(text("commit"), 2)))
+    try anna.get("POST", "/v1/groups/\(group)/commits", bundle)
+    for (number, ephemeral) in [(3, false), (4, true)] {
+      var message = anna.message(mlsID, 2)
+      let isLeak = leaks && !ephemeral
+      let content = isLeak ? Array(text("leak").utf8) : Self.seal(text("text"), number)
+      message["blob"] = ServerClient.text(Wire.application(mlsID, 2, content))
+      message["ephemeral"] = ephemeral
+      try anna.get("POST", "/v1/groups/\(group)/messages", message)
+    }
+    let bytes = Self.seal(String(repeating: text("attachment"), count: 1_000), 5)
+    let view = try anna.get("POST", "/v1/groups/\(group)/blobs", ["size": bytes.count])
+    let put = try #require(view["put_url"] as? String)
+    #expect(try HTTPConnection(port: port).send("PUT", put, body: bytes).status == 201)
+    try anna.get("POST", "/v1/blobs/\(view["blob_id"] as? String ?? "")/complete")
+    let rows = try #require(ben.get("GET", "/v1/queue")["rows"] as? [[String: Any]])
+    #expect(rows.count >= 3)
+    var seen = Seen()
+    seen.memory = try Self.isInMemory(of: process.processIdentifier)
+    seen.disk = try Self.isOnDisk(folder.path("data"))
+    let page = try HTTPConnection(port: metrics).send("GET", "/metrics")
+    #expect(page.status == 200)
+    seen.metrics = Self.isIn(page.body)
+    process.terminate()
+    let end = process.finish()
+    #expect(end.code == 0 && end.errors.contains("route=sendMessage"))
+    seen.log = Self.isIn(Array(end.errors.utf8))
+    return seen
+  }
+
+  @Test("Nothing of what clients encrypt is in the database, its log, attachments, memory, logs or metrics")
+  func blind() throws { #expect(try run(leaks: false) == Seen()) }
+
+  @Test("The control: one message in the clear is found, on the disk and in memory")
+  func control() throws {
+    let seen = try run(leaks: true)
+    #expect(seen.disk && seen.memory && !seen.log && !seen.metrics)
+  }
+}

@@ -1,0 +1,78 @@
+import Foundation
+import PalbeAccountsCore
+import PalbeBackendCore
+import PalbeCommandLine
+import PalbeServerObservation
+import PalbeServerSettings
+import PalbeTestKit
+import PalbeUnits
+import Testing
+
+@testable import PalbeBackendServer
+
+@Suite("palbe-server's configuration")
+struct ServerSettingsTests {
+  private static let command = Command(
+    name: "serve", summary: "", options: ServerSettings.schema.options, examples: [])
+
+  private func load(
+    _ arguments: [String] = [], _ environment: [String: String] = [:], file: String = ""
+  ) throws(SettingsError) -> ServerSettings {
+    let parsed: ParsedArguments
+    do throws(ArgumentError) { parsed = try Self.command.parse(arguments) } catch {
+      throw SettingsError(error.description)
+    }
+    return try ServerSettings(options: parsed, environment: environment) { _ in Array(file.utf8) }
+  }
+
+  @Test("File, variables and options reach what runs")
+  func configuration() throws {
+    let settings = try load(
+      ["--config", "f", "--max-blob", "5MiB"],
+      ["PALBE_SERVER_PORT": "0", "PALBE_SERVER_LIMIT_REQUESTS_PER_DEVICE": "7"],
+      file: """
+        data: /srv/data
+        public_url: https://chat.example.org
+        push: {command: [/bin/cat, -u]}
+        retention: {messages: 48h}
+        accounts: {sign_up: false}
+        prometheus: {port: 0, username: a, password: b}
+        """)
+    let configuration = try #require(settings.configuration)
+    #expect(configuration.data == "/srv/data" && configuration.host == "::" && configuration.port == 0)
+    #expect(configuration.loop.limits.blobByteCount == 5 << 20)
+    #expect(configuration.loop.limits.requestsPerSecond == 7 && configuration.loop.limits.requestBurst == 70)
+    #expect(configuration.loop.limits.retention == .seconds(2 * 86_400))
+    #expect(configuration.pushes == .command(["/bin/cat", "-u"]))
+    #expect(configuration.publicURL == "https://chat.example.org")
+    #expect(!configuration.accounts.rules.allowsSignUp && !configuration.accounts.isDevelopment)
+    #expect(configuration.metrics?.page.password == "b")
+    #expect(!settings.values.document.contains("password: b"))
+    let trial = try #require(load(["--dev"]).configuration)
+    #expect(trial.host == "127.0.0.1" && trial.data == "palbe-data" && trial.accounts.isDevelopment)
+    #expect(try load().configuration == nil)
+  }
+
+  @Test(
+    "What is wrong is refused with its place",
+    arguments: [
+      (["--max-blob", "5MB"], "'--max-blob' is '5MB'; expected a size"),
+      (["--push-file", "a", "--push-socket", "b"], "'push.file', 'push.socket' and 'push.command'"),
+      (["--prometheus-username", "a"], "go together"), (["--tls-key", "a"], "needs 'tls.cert_file'"),
+      (["--public-url", "ftp://a"], "expected an http or https address"), (["--port", "70000"], "--port"),
+    ])
+  func refused(_ arguments: [String], _ words: String) {
+    let error = #expect(throws: SettingsError.self) { try load(arguments) }
+    #expect(error?.description.contains(words) == true, "\(error?.description ?? "")")
+  }
+
+  @Test("docs/server.md has the table that `palbe-server config --table` prints")
+  func table() throws {
+    let text = try String(
+      contentsOf: Vectors.projectRoot.appendingPathComponent("docs/server.md"), encoding: .utf8)
+    let start = "<!-- palbe-server config --table -->\n"
+    let begin = try #require(text.range(of: start)?.upperBound)
+    let table = text[begin...].range(of: "\n<!-- end -->").map { String(text[begin..<$0.lowerBound]) }
+    #expect(table == ServerSettings.schema.table)
+  }
+}
