@@ -54,9 +54,13 @@ async def encrypted_with_pbkdf2(url: str, bin_path: pathlib.Path):
 
 async def encrypted_with_hkdf(url: str, bin_path: pathlib.Path):
     """The same with HKDF, the passphrase in palbe-call's environment, and a livekit client that ratchets midway."""
+    async def ratchet(anna, watcher):
+        # From here on anna cannot open what palbe-call sends: her own ratchet moves all that she opens.
+        anna.e2ee_manager.key_provider.ratchet_shared_key(0)
+
     await exchange(
         url, bin_path, ["--e2ee", "livekit", "--kdf", "hkdf"], peers.encryption(PASSPHRASE, hkdf=True),
-        environment={"PALBE_PASSPHRASE": PASSPHRASE.decode()}, ratchets=True)
+        environment={"PALBE_PASSPHRASE": PASSPHRASE.decode()}, midway=ratchet)
 
 
 async def encrypted_with_a_wrong_key(url: str, bin_path: pathlib.Path):
@@ -108,9 +112,10 @@ def palbe_call_join(url: str, bin_path: pathlib.Path, folder: pathlib.Path, *arg
 
 
 async def exchange(
-    url: str, bin_path: pathlib.Path, arguments: list[str], encryption=None, environment=None, ratchets=False
+    url: str, bin_path: pathlib.Path, arguments: list[str], encryption=None, environment=None, midway=None, loops=0
 ):
-    """A livekit client and palbe-call see and hear each other."""
+    """A livekit client and palbe-call see and hear each other; palbe-call also after `midway` was called. Its file may
+    begin `loops` times more than the pictures that came show."""
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         write_sources(folder)
@@ -118,27 +123,26 @@ async def exchange(
         anna = await peers.join(url, hosts.token(bin_path, "mixed", "anna"), encryption=encryption)
         publisher = peers.Publisher(anna, 660)
         watcher = peers.Watcher(anna, "palbe")
-        ratcheted = None
+        called = None
         await publisher.start()
         try:
             with palbe_call_join(url, bin_path, folder, *arguments, environment=environment):
                 await until(lambda: len(watcher.numbers) >= 80 and len(watcher.samples) >= 250, 30, "80 frames")
                 check_tone(watcher.last_second(), 880, "anna")
-                if ratchets:
-                    # From here on anna cannot open what palbe-call sends: her own ratchet moves all that she opens.
-                    anna.e2ee_manager.key_provider.ratchet_shared_key(0)
-                    ratcheted = publisher.sent
-                    await until(lambda: publisher.sent >= ratcheted + 60, 20, "60 frames more")
+                if midway:
+                    await midway(anna, watcher)
+                    called = publisher.sent
+                    await until(lambda: publisher.sent >= called + 60, 20, "60 frames more")
         finally:
             await publisher.stop()
             await watcher.stop()
             await anna.disconnect()
-        check_looping_numbers(watcher.numbers, 75, "anna")
+        check_looping_numbers(watcher.numbers, 75, "anna", loops)
         numbers = check_recording(record, 40, 660)
         check_numbers(numbers, 40, "palbe-call")
-        if ratcheted is not None:
-            after = sum(number > ratcheted for number in numbers)
-            assert after >= 40, f"palbe-call: {after} frames after the ratchet"
+        if called is not None:
+            after = sum(number > called for number in numbers)
+            assert after >= 40, f"palbe-call: {after} frames after what came midway"
 
 
 TESTS = [

@@ -1,10 +1,12 @@
 """Networks that let no UDP through, and IPv6."""
 import pathlib
+import subprocess
 
 import calls
 import hosts
+from checks import until
 
-UDP_PORT = 47_882
+UDP_PORT, TCP_PORT = 47_882, 47_881
 
 
 async def over_tcp(url: str, bin_path: pathlib.Path):
@@ -29,6 +31,27 @@ async def tcp_alone(url: str, bin_path: pathlib.Path):
         await calls.exchange(url, bin_path, ["--no-e2ee"])
 
 
+async def cut_tcp(url: str, bin_path: pathlib.Path):
+    """A connection for media that breaks is made again: palbe-call goes on both ways within a second, livekit later."""
+    async def cut(anna, watcher):
+        for owner, seconds in (("palbe-call", 3), ("python", 20)):
+            seen = len(watcher.numbers)
+            kill_streams(owner)
+            await until(lambda: len(watcher.numbers) >= seen + 30, seconds, f"30 frames after the cut of {owner}")
+
+    with hosts.sfu(bin_path, "--force-tcp", "--workers", "1", "--tcp-port", str(TCP_PORT)) as url:
+        await calls.exchange(url, bin_path, ["--no-e2ee"], midway=cut, loops=4)
+
+
+def kill_streams(owner: str):
+    """Ends the connection of a program to the server's TCP port, as a router that forgets it would."""
+    listing = ["ss", "--tcp", "--numeric", "--processes", "--no-header", "dport", "=", str(TCP_PORT)]
+    lines = subprocess.run(listing, check=True, capture_output=True, text=True).stdout.splitlines()
+    ports = [line.split()[3].rsplit(":", 1)[1] for line in lines if f'"{owner}"' in line]
+    assert len(ports) == 1, lines
+    subprocess.run(["ss", "--kill", "sport", "=", ports[0]], check=True, capture_output=True)
+
+
 async def over_ipv6(url: str, bin_path: pathlib.Path):
     """On a server with an IPv6 address alone livekit clients, and one and palbe-call, see and hear each other."""
     with hosts.sfu(bin_path, address=hosts.ADDRESS6) as url:
@@ -42,4 +65,4 @@ async def both_families(url: str, bin_path: pathlib.Path):
         await calls.two_livekit_clients(url, bin_path, watcher_url=url.replace(f"[{hosts.ADDRESS6}]", hosts.ADDRESS))
 
 
-TESTS = [over_tcp, palbe_call_over_tcp, tcp_alone, over_ipv6, both_families]
+TESTS = [over_tcp, palbe_call_over_tcp, tcp_alone, cut_tcp, over_ipv6, both_families]
