@@ -64,6 +64,21 @@ struct OperationTests {
     #expect(carol.leaves.isEmpty)
   }
 
+  @Test("a new limit of signals holds at once, for those who are there too")
+  func limits() throws {
+    let world = try World()
+    let alice = try world.client("alice")
+    let bob = try world.client("bob")
+    for client in [alice, bob] { world.join(client) }
+    for _ in 0..<150 { world.signal(.ping(1), from: alice) }
+    #expect(alice.leaves.isEmpty)
+    var new = SFUConfiguration(candidates: [])
+    new.signalRate = 10
+    world.handle(.reconfigure(new))
+    for _ in 0..<150 { world.signal(.ping(1), from: bob) }
+    #expect(bob.leaves.map(\.reason) == [.participantRemoved])
+  }
+
   @Test("each participant gets TURN credentials of its own, with an expiry (livekit protocol 2, TURN)")
   func turn() throws {
     let world = try World {

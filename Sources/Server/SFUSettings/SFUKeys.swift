@@ -110,6 +110,7 @@ public enum SFUKeys {
 
   public static let datagramRate = Setting(
     "limit.datagrams_per_participant", "--max-datagrams", .integer(100...1_000_000_000), default: 16_000,
+    reloads: true,
     "datagrams a second that are taken from one participant; the rest is dropped unread")
   public static let checkRate = Setting(
     "limit.checks_per_address", "--max-checks", .integer(10...1_000_000), default: 500,
@@ -127,7 +128,7 @@ public enum SFUKeys {
     "limit.requests_per_address", "--max-requests", .integer(1...100_000), default: 200,
     "requests and joins a second from one address; ten times that in a burst, then status 429")
   public static let signalRate = Setting(
-    "limit.signals_per_participant", "--max-signals", .integer(10...1_000_000), default: 100,
+    "limit.signals_per_participant", "--max-signals", .integer(10...1_000_000), default: 100, reloads: true,
     "signal messages a second of one participant; who sends more must leave")
 
   // MARK: Operation

@@ -78,6 +78,8 @@ extension FuzzTarget {
     var lite = ICELiteAgent(local: ours)
     var full = ICEAgent(role: .controlled, local: ours, tieBreaker: 1 << 40, random: RandomSource(seed: 2))
     full.addLocalCandidate(ICECandidate(.host, address), base: 0, at: .zero)
+    full.addLocalCandidate(ICECandidate.active(address), base: 0, at: .zero)
+    full.addRemoteCandidate(ICECandidate(.host, address.overTCP), at: .zero)
     full.setRemote(theirs, isLite: false, at: .zero)
 
     // A request whose attributes are the input, cut to whole words, after the right USERNAME.
@@ -94,7 +96,14 @@ extension FuzzTarget {
     _ = lite.handle(datagram.span, from: address, at: .zero)
     full.handle(datagram.span, from: address, base: 0, at: .zero)
     full.handle(bytes.span, from: address, base: 0, at: .zero)
+    full.handle(datagram.span, from: address.overTCP, base: 0, at: .zero)
+    full.handle(bytes.span, from: address.overTCP, base: 0, at: .zero)
     while full.pollTransmit() != nil {}
-    for second in 1...40 { full.handleTimeout(at: .zero + .seconds(second)) }
+    for second in 1...40 {
+      full.handleTimeout(at: .zero + .seconds(second))
+      if second % 8 == Int(bytes.first ?? 0) & 7 {
+        full.disconnected(from: address.overTCP, base: 0, at: .zero + .seconds(second))
+      }
+    }
   }
 }
