@@ -93,7 +93,14 @@ public struct NackTracker: Sendable {
   ///
   /// - Parameter roundTrip: to the sender and back; a packet is not asked for again within that time.
   public mutating func poll(at now: Instant, roundTrip: TimeDelta) -> [SequenceNumber] {
-    guard !missing.isEmpty else { return [] }
+    var numbers: [SequenceNumber] = []
+    poll(at: now, roundTrip: roundTrip, into: &numbers)
+    return numbers
+  }
+
+  /// The same, appended to `numbers`.
+  public mutating func poll(at now: Instant, roundTrip: TimeDelta, into numbers: inout [SequenceNumber]) {
+    guard !missing.isEmpty else { return }
     let before = missing.count
     missing.removeAll { entry in
       entry.tries >= configuration.maximumTries && entry.askAt <= now
@@ -101,13 +108,11 @@ public struct NackTracker: Sendable {
     }
     givenUpCount += UInt64(before - missing.count)
     let interval = max(roundTrip, configuration.minimumInterval)
-    var numbers: [SequenceNumber] = []
     for index in missing.indices where missing[index].askAt <= now {
       numbers.append(SequenceNumber(UInt16(truncatingIfNeeded: missing[index].number)))
       missing[index].tries += 1
       missing[index].askAt = now + interval
     }
-    return numbers
   }
 
   /// When `poll` has something to do; nil while nothing is missing.

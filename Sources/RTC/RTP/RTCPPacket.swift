@@ -164,17 +164,22 @@ public struct GenericNACK: Hashable, Sendable {
   /// Packs numbers, given in ascending order on the circle, into items.
   public init(sender: SSRC, media: SSRC, sequenceNumbers: [SequenceNumber]) {
     self.init(sender: sender, media: media, items: [])
+    Self.forEachItem(of: sequenceNumbers) { items.append($0) }
+  }
+
+  /// Calls `body` with the items that numbers, in ascending order on the circle, are packed into.
+  static func forEachItem(of sequenceNumbers: [SequenceNumber], _ body: (Item) -> Void) {
+    var item: Item?
     for number in sequenceNumbers {
-      if let last = items.last {
-        let distance = number.distance(from: last.first)
-        if distance == 0 { continue }
-        if (1...16).contains(distance) {
-          items[items.count - 1].following |= 1 << UInt16(distance - 1)
-          continue
-        }
+      let distance = item.map { number.distance(from: $0.first) }
+      if let distance, (0...16).contains(distance) {
+        if distance > 0 { item?.following |= 1 << UInt16(distance - 1) }
+      } else {
+        if let item { body(item) }
+        item = Item(first: number, following: 0)
       }
-      items.append(Item(first: number, following: 0))
     }
+    if let item { body(item) }
   }
 
   /// Every number asked for, in the order of the items.

@@ -69,6 +69,20 @@ extension RTCPPacket {
     }
   }
 
+  /// Appends a request to send packets again, in ascending order on the circle.
+  public static func writeNACK(
+    sender: SSRC, media: SSRC, _ sequenceNumbers: [SequenceNumber], into writer: inout ByteWriter
+  ) {
+    packet(type: 205, count: 1, &writer) { writer in
+      writer.uint32(sender.rawValue)
+      writer.uint32(media.rawValue)
+      GenericNACK.forEachItem(of: sequenceNumbers) { item in
+        writer.uint16(item.first.rawValue)
+        writer.uint16(item.following)
+      }
+    }
+  }
+
   /// Appends a receiver report of up to 31 blocks.
   public static func writeReceiverReport(
     ssrc: SSRC, _ blocks: ArraySlice<ReportBlock>, into writer: inout ByteWriter

@@ -10,7 +10,7 @@ import PalbeUnits
 /// They join one after the other and stay. Between two of them lies more than the server lets pass between two requests for
 /// key frames, as it would ask once for all who come within that.
 final class JoinBench {
-  /// Between two frames of the publisher's, which are of eight packets.
+  /// Between two frames of the publisher's, which sends 1 Mbit/s.
   private static let frameInterval: UInt64 = 33_000_000
   private static let pause: UInt64 = 520_000_000
 
@@ -18,12 +18,12 @@ final class JoinBench {
   private let identity: DTLSIdentity
   private var publisher: BenchClient
   private var subscribers: [BenchClient] = []
-  private var frame = [UInt8](repeating: 0x55, count: 9_000)
+  private var frame = [UInt8](repeating: 0x55, count: 4_000)
   private var timestamp: UInt32 = 0
   private var nextFrameAt = nanoseconds()
   private var nextTurn = 0
 
-  enum JoinError: Error { case noMedia }
+  enum JoinError: Error { case noMedia(joined: Int) }
 
   init() throws {
     server = try SFUServer(.bench)
@@ -57,7 +57,7 @@ final class JoinBench {
   private func wait(for client: BenchClient, until condition: (BenchClient) -> Bool) throws {
     let end = nanoseconds() + 10_000_000_000
     while !condition(client) {
-      guard nanoseconds() < end else { throw JoinError.noMedia }
+      guard nanoseconds() < end else { throw JoinError.noMedia(joined: subscribers.count) }
       turn()
       client.turn()
       client.drain()

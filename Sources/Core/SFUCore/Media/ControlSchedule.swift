@@ -120,12 +120,12 @@ extension Participant {
   }
 
   private func askForMedia(of stream: IncomingStream, into writer: inout ByteWriter, at now: Instant) {
-    let missing = stream.pollNACKs(at: now, roundTrip: roundTrip)
-    if !missing.isEmpty {
-      context.totals.nacksSent += UInt64(missing.count)
-      RTCPPacket.nack(
-        GenericNACK(sender: uplink.localSSRC, media: stream.ssrc, sequenceNumbers: missing)
-      ).write(into: &writer)
+    context.missing.removeAll(keepingCapacity: true)
+    stream.pollNACKs(at: now, roundTrip: roundTrip, into: &context.missing)
+    if !context.missing.isEmpty {
+      context.totals.nacksSent += UInt64(context.missing.count)
+      RTCPPacket.writeNACK(
+        sender: uplink.localSSRC, media: stream.ssrc, context.missing, into: &writer)
     }
     if let deadline = stream.nackDeadline { wake(at: deadline) }
     if stream.track.downTracks.isEmpty { stream.keyFrames.rest() }

@@ -90,9 +90,9 @@ final class IncomingStream {
     return packet.parse(track.publisher.uplink.ids) && sent.isOf(packet) && packet.parsePayload(of: section)
   }
 
-  /// Packets to ask the publisher for.
-  func pollNACKs(at now: Instant, roundTrip: TimeDelta) -> [SequenceNumber] {
-    nacks?.poll(at: now, roundTrip: roundTrip) ?? []
+  /// Appends the packets to ask the publisher for.
+  func pollNACKs(at now: Instant, roundTrip: TimeDelta, into numbers: inout [SequenceNumber]) {
+    nacks?.poll(at: now, roundTrip: roundTrip, into: &numbers)
   }
 
   var nackDeadline: Instant? { nacks?.nextDeadline }

@@ -20,10 +20,11 @@ final class WorkerContext {
   var events = BoundedQueue<SFUEvent>(limit: .max)
   /// What is dropped here, as a network would drop it, is repeated or outdated soon.
   var datagrams = DatagramQueue(limit: 4_096)
-  /// Where RTCP compounds are written before they are protected, and answers to checks. It and the next two are kept to
+  /// Where RTCP compounds are written before they are protected, and answers to checks. It and the next three are kept to
   /// spare allocations, and hold nothing between two calls.
   var compound = ByteWriter(capacity: 1_500)
   var reportBlocks: [ReportBlock] = []
+  var missing: [SequenceNumber] = []
   var arrivals = TransportFeedbackRecorder.Scratch()
   /// A subscriber repeats the request that is dropped here.
   var repairs = BoundedQueue<WaitingRepair>(limit: 4_096)
