@@ -43,6 +43,8 @@ enum ServeCommand {
       fail("cannot start: \(error)")
     }
     SignalWatch.ignoreBrokenPipes()
+    // A file that may not grow is a write that fails, and not the end.
+    signal(SIGXFSZ, SIG_IGN)
     // What is kept is nobody else's to read.
     umask(0o077)
     _ = try? Host.raiseOpenFileLimit()

@@ -32,10 +32,17 @@ public final class ToolProcess {
   }
 
   /// Starts a tool such as "palbe-sfu".
-  public init(_ tool: String, _ arguments: [String]) throws {
+  /// - Parameter fileByteLimit: no file may grow beyond it (RLIMIT_FSIZE): like a disk that is full.
+  public init(_ tool: String, _ arguments: [String], fileByteLimit: Int? = nil) throws {
     guard let executable = Self.executable(tool) else { throw CocoaError(.fileNoSuchFile) }
     process.executableURL = executable
     process.arguments = arguments
+    if let fileByteLimit {
+      // The shell counts in blocks of 512 bytes.
+      process.executableURL = URL(fileURLWithPath: "/bin/sh")
+      process.arguments =
+        ["-c", "ulimit -f \(fileByteLimit / 512); exec \"$0\" \"$@\"", executable.path] + arguments
+    }
     process.standardOutput = output
     process.standardError = errors
     process.standardInput = FileHandle.nullDevice

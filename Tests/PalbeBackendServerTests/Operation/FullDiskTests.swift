@@ -1,0 +1,82 @@
+import Foundation
+import PalbeBackendCore
+import PalbeServerClient
+import PalbeTestKit
+import PalbeUnits
+import Testing
+
+@testable import PalbeBackendServer
+
+/// The real binary with files that may not grow.
+@Suite("palbe-server on a full disk (section 3)", .enabled(if: ToolProcess.executable("palbe-server") != nil))
+struct FullDiskTests {
+  private static let limit = 3 << 20
+
+  private func start(_ data: String, limit: Int?) throws -> (ToolProcess, UInt16) {
+    let process = try ToolProcess(
+      "palbe-server", ["serve", "--dev", "--data", data, "--port", "0", "--reserved-space", "0"],
+      fileByteLimit: limit)
+    let line = process.readLine()
+    return (process, try #require(line.split(separator: ":").last.flatMap { UInt16($0) }, "\(line)"))
+  }
+
+  private func signIn(_ port: UInt16) throws -> ServerClient {
+    let body = try JSONEncoder().encode(["email": "anna@example.org", "password": "correct horse"])
+    let answer = try HTTPConnection(port: port).send(
+      "POST", "/v1/auth/sign-in", headers: [("content-type", "application/json")], body: [UInt8](body))
+    let user = try #require((answer.json["user_id"] as? String).flatMap { UserID($0) })
+    let token = try #require(answer.json["access_token"] as? String)
+    let client = ServerClient(port: port, user: user, accessToken: token, seed: UInt64(port))
+    try client.enrol()
+    return client
+  }
+
+  @Test(
+    "Attachments and messages are refused as unavailable, the server stays; with room again nothing acknowledged is lost"
+  )
+  func full() throws {
+    let folder = try TemporaryFolder()
+    let data = folder.path("data")
+    let (process, port) = try start(data, limit: Self.limit)
+    let anna = try signIn(port)
+    let (group, mlsID) = try anna.found(with: [])
+    // The last byte does not fit.
+    let bytes = anna.random.bytes(Self.limit + 1)
+    let view = try anna.get("POST", "/v1/groups/\(group)/blobs", ["size": bytes.count])
+    let put = try #require(view["put_url"] as? String)
+    let refused = try HTTPConnection(port: port).send("PUT", put, body: bytes)
+    #expect(refused.status == 503 && refused.code == "unavailable")
+    let offset = try HTTPConnection(port: port).send("HEAD", put).headers["upload-offset"].flatMap { Int($0) }
+    #expect(try #require(offset) <= Self.limit)
+
+    var accepted = 0
+    var refusals = 0
+    for _ in 0..<60 where refusals < 3 {
+      let answer = try anna.ask(
+        "POST", "/v1/groups/\(group)/messages", anna.message(mlsID, 0, count: 200_000))
+      if answer.status == 200 {
+        accepted += 1
+      } else {
+        #expect(answer.status == 503 && answer.code == "unavailable")
+        refusals += 1
+      }
+      #expect(try HTTPConnection(port: port).send("GET", "/v1/ready").status == 204)
+    }
+    #expect(accepted > 5 && refusals == 3)
+    process.terminate()
+    #expect(process.finish().code == 0)
+
+    let (again, newPort) = try start(data, limit: nil)
+    let reader = ServerClient(anna, port: newPort)
+    let head = try #require(reader.get("GET", "/v1/groups/\(group)")["head_seq"] as? Int)
+    #expect(head >= accepted)
+    let rest = Array(bytes[(offset ?? 0)...])
+    let range = "bytes \(offset ?? 0)-\(bytes.count - 1)/\(bytes.count)"
+    let http = HTTPConnection(port: newPort)
+    #expect(try http.send("PUT", put, headers: [("content-range", range)], body: rest).status == 201)
+    try reader.get("POST", "/v1/groups/\(group)/messages", reader.message(mlsID, 0))
+    again.terminate()
+    #expect(again.finish().code == 0)
+    #expect(try BackendServer.check(data, repairs: false) == [])
+  }
+}
