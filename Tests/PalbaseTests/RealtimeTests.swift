@@ -374,6 +374,17 @@ struct RealtimeMachineTests {
     #expect(driver.connects.last?.credentials.device?.token == "dt-2")
   }
 
+  @Test("A refusal without a body, as it comes over TLS: a renewal tells whether the session is over")
+  func silentRefusal() {
+    var driver = RealtimeDriver()
+    driver.setCredentials(RealtimeDriver.credentials())
+    driver.subscribe(1, "t")
+    driver.end(.refused(status: 403, code: nil))
+    #expect(driver.renewals == ["at-1"] && driver.items[1] == nil)
+    driver.setCredentials(nil)
+    #expect(driver.items[1] == [.ended(.signedOut)])
+  }
+
   @Test("A device that the server does not know is enrolled again, and then connects")
   func deviceNotEnrolled() {
     var driver = RealtimeDriver.joined()

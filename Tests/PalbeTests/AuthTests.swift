@@ -153,6 +153,20 @@ struct NotificationTests {
     #expect(app.server.pushTokens == ["mdv_1 ios": "00abff"])
   }
 
+  @Test("S0-113: a device that the server forgot is enrolled anew, and its token goes to the new one")
+  func enrolledAnew() async throws {
+    _ = try await app.pb.auth.signIn(token: "anna")
+    try enrol("mdv_1")
+    app.server.forgetDevices()
+    let server = app.server
+    try app.host.runtime().devices.onEnrol { _ in
+      server.enrol("device token mdv_2")
+      return DeviceCredential(deviceId: "mdv_2", token: "device token mdv_2")
+    }
+    app.pb.notifications.registerDeviceToken(token)
+    while app.server.pushTokens["mdv_2 ios"] == nil { await Task.yield() }
+  }
+
   @Test("S0-113: another person's device does not get it by itself; no token, and an endless one, are none")
   func otherPerson() async throws {
     _ = try await app.pb.auth.signIn(token: "anna")

@@ -134,6 +134,10 @@ public final class FakeServer: Sendable {
       guard let device = request.headers["palbe-device"], state.devices.contains(device) else {
         return refuse(412, "device_not_enrolled")
       }
+      // The path names the device that asks.
+      guard !device.hasPrefix("device token ") || path.contains("/\(device.dropFirst(13))/") else {
+        return refuse(403, "forbidden")
+      }
       state.pushTokens["\(path.split(separator: "/")[2]) \(body["platform"] ?? "")"] = body["token"]
       return TransportAnswer(status: 204)
     default: return refuse(404, "not_found")

@@ -69,17 +69,19 @@ package final class PushTokens: Sendable {
   }
 
   private func postAll() async {
-    var failed: [String: Wanted] = [:]
+    var failed: [String: Posted] = [:]
     while let (platform, wanted, credential) = next(without: failed) {
+      let entry = Posted(deviceId: credential.deviceId, token: wanted.token)
       do {
         try await put(wanted.token, platform, credential.deviceId)
         var posted = stored()
-        posted[platform] = Posted(deviceId: credential.deviceId, token: wanted.token)
+        posted[platform] = entry
         // Strings only: it cannot fail.
         try? vault.write([UInt8](try! JSONEncoder().encode(posted)), as: Self.recordName)
       } catch {
         // The system hands tokens in at each start of the app, which is the next attempt.
-        failed[platform] = wanted
+        // A device that was enrolled anew in the middle of it is another one, and tried at once.
+        failed[platform] = entry
         SDKLog.note(
           "a push token could not be registered: \((error as? BackendError)?.code.rawValue ?? "cancelled")")
       }
@@ -87,17 +89,16 @@ package final class PushTokens: Sendable {
   }
 
   /// What is to be posted; nil, and the end of posting, when there is nothing.
-  private func next(without failed: [String: Wanted]) -> (String, Wanted, DeviceCredential)? {
+  private func next(without failed: [String: Posted]) -> (String, Wanted, DeviceCredential)? {
     let posted = stored()
     return state.withLock { state in
       if case .signedIn(let user) = client.sessions.state.value {
         // Who signed in since hands their token in again.
         state.wanted = state.wanted.filter { $0.value.userId == user.id }
         if let credential = try? client.devices.credential(of: user.id), !credential.isRevoked {
-          for (platform, wanted) in state.wanted where failed[platform] != wanted {
-            if posted[platform] != Posted(deviceId: credential.deviceId, token: wanted.token) {
-              return (platform, wanted, credential)
-            }
+          for (platform, wanted) in state.wanted {
+            let entry = Posted(deviceId: credential.deviceId, token: wanted.token)
+            if posted[platform] != entry, failed[platform] != entry { return (platform, wanted, credential) }
           }
         }
       }

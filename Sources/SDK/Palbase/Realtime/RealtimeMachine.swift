@@ -296,7 +296,11 @@ struct RealtimeMachine {
       renewing = credentials.accessToken
       actions.append(.renewToken(used: credentials.accessToken))
       least = .seconds(10)
-    case .closed(1_013, _), .refused(429, _), .refused(503, _), .refused(403, _): least = .seconds(5)
+    case .refused(403, _):
+      // Over TLS the refusal has no body: a renewal tells whether the session is over.
+      actions.append(.renewToken(used: credentials.accessToken))
+      least = .seconds(5)
+    case .closed(1_013, _), .refused(429, _), .refused(503, _): least = .seconds(5)
     case .refused, .failed, .closed: break
     }
     phase = .waiting(until: now + backoff(least: least))
