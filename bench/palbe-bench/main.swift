@@ -50,6 +50,17 @@ let program = Program(
         "palbe-bench sfu", "palbe-bench sfu --json > sfu.json", "palbe-bench sfu --only rooms",
         "palbe-bench sfu --join 200",
       ]),
+    Command(
+      name: "server",
+      summary: "the delivery server on its disk beside a bare SQLite loop: fan-out, queues, idle sockets",
+      options: [
+        .flag(json, "an array of objects {scenario, metric, value, unit, floor, ratio} instead of a table"),
+        .value("--slices", "N", "slices of each side, 1 to 100", default: "5"),
+        .value("--only", "TEXT", "scenarios whose name has it, such as 'fan-out' or 'idle sockets'"),
+      ],
+      examples: [
+        "palbe-bench server", "palbe-bench server --json > server.json", "palbe-bench server --only drain",
+      ]),
   ])
 
 /// Writes to standard error.
@@ -73,6 +84,11 @@ func sizes(_ text: String) throws(ArgumentError) -> [Int] {
     sizes.append(size)
   }
   return sizes
+}
+
+// The server of idle sockets: this program, started by itself.
+if CommandLine.arguments.count == 3, CommandLine.arguments[1] == IdleHost.command {
+  IdleHost.run(CommandLine.arguments[2])
 }
 
 do throws(ArgumentError) {
@@ -101,6 +117,17 @@ do throws(ArgumentError) {
           slices: min(100, slices), only: arguments.string("--only"), progress: progress)
         progress("")
         print(arguments.has(json) ? SFUReport.json(rows) : SFUReport.text(rows))
+      } catch {
+        complain("palbe-bench: \(error)\n")
+        exit(1)
+      }
+    } else if command == "server" {
+      do {
+        var bench = ServerBench(
+          slices: min(100, slices), only: arguments.string("--only"), progress: progress)
+        try bench.run()
+        progress("")
+        print(arguments.has(json) ? ServerReport.json(bench.rows) : ServerReport.text(bench.rows))
       } catch {
         complain("palbe-bench: \(error)\n")
         exit(1)
