@@ -18,6 +18,7 @@ bench: setup
 	@.build/release/palbe-bench frames $(ARGS)
 	@.build/release/palbe-bench mls $(MLS_ARGS)
 	@.build/release/palbe-bench sfu $(SFU_ARGS)
+	@.build/release/palbe-bench server $(SERVER_ARGS)
 
 lint:
 	@swift format lint --strict --recursive --parallel Package.swift Sources Tests bench

@@ -182,7 +182,8 @@ let targets: [Target] = [
       "PalbeCommandLine", "PalbeCrypto", "PalbeMLS", "PalbeMLSMessages", "PalbeRTP", "PalbeSRTP", "PalbeDTLS",
       "PalbeLiveKit", "PalbeProtobuf", "PalbeSFUCore", "PalbeSFUServer", "PalbeServerObservation",
       "PalbeCallCore", "PalbeEventLoop", "PalbeWebServer", "PalbeWebTokens", "PalbeSocketCalls",
-      "CPalbeOpenSSL", "CPalbeLinux", "CPalbeMallocCounter",
+      "CPalbeOpenSSL", "CPalbeLinux", "CPalbeMallocCounter", "PalbeBackendCore", "PalbeAccountsCore",
+      "PalbeSQLStore", "PalbeBackendServer", "PalbeBackendKit", "PalbeServerClient",
     ]),
 
   // Test support
@@ -217,6 +218,15 @@ let targets: [Target] = [
     dependencies: (base + ["PalbeBackendCore", "PalbeBackendKit", "PalbeWebServer"])
       .map { .target(name: $0) },
     path: "Tests/Support/ServerClient", swiftSettings: strict),
+
+  .target(
+    name: "PalbeServerCampaign",
+    dependencies: (base + ["PalbeServerClient", "PalbeBackendCore", "PalbeEventLoop", "PalbeTestKit"])
+      .map { .target(name: $0) },
+    path: "Tests/Support/ServerCampaign", swiftSettings: strict),
+  tool(
+    "server-campaign", "PalbeServerCampaign", path: "Tests/Support/server-campaign",
+    extra: ["PalbeUnits", "PalbeCommandLine"]),
 
   .target(name: "CPalbeProcess", path: "Tests/Support/Process"),
   .target(
@@ -306,8 +316,8 @@ let targets: [Target] = [
     "PalbeBackendServer",
     base + [
       "PalbeCrypto", "PalbeWebTokens", "PalbeMLSMessages", "PalbeBackendCore", "PalbeAccountsCore",
-      "PalbeEventLoop", "PalbeSQLStore", "PalbeWebServer", "PalbeCommandLine",
-      "PalbeServerObservation", "PalbeServerSettings", "PalbeBackendKit", "PalbeServerClient", "PalbeTestKit",
+      "PalbeEventLoop", "PalbeSQLStore", "PalbeWebServer", "PalbeServerObservation", "PalbeServerSettings",
+      "PalbeCommandLine", "PalbeBackendKit", "PalbeServerClient", "PalbeServerCampaign", "PalbeTestKit",
       "palbe-server",
     ],
     exclude: ["Golden"]),

@@ -189,6 +189,7 @@ package final class BackendServer: Sendable {
     metrics?.web.stop()
     pushes?.stop()
     blobs.stop()
+    folder.unlock()
   }
 
   /// Many sockets that mostly wait, and bodies of up to six parts of a mebibyte.

@@ -18,7 +18,9 @@ struct RouteAccessTests {
     rig = try ServerRig()
     let tokens = DeviceTokens(key: SymmetricKey(copying: [UInt8](repeating: 1, count: 32)))
     let blobs = RouteTable.blobRoutes(BlobURLs(key: [1]), rig.server.blobs, rig.server.loop)
-    table = RouteTable(devices: tokens, others: RouteTable.documentRoutes(tokens, others: blobs))
+    table = RouteTable(
+      devices: tokens,
+      others: RouteTable.documentRoutes(tokens, others: blobs + RouteTable.accountRoutes(nil)))
   }
 
   /// A request that has the form of its route, and is about a group, a user, a device.

@@ -32,7 +32,7 @@ public final class HTTPConnection {
   private let port: UInt16
   private let seconds: Int
   private var descriptor: Int32 = -1
-  private var buffer: [UInt8] = []
+  var buffer: [UInt8] = []
 
   /// Connects at the first request.
   public init(port: UInt16, timeout seconds: Int = 60) {
@@ -118,7 +118,7 @@ public final class HTTPConnection {
     return nil
   }
 
-  private func read() throws {
+  func read() throws {
     var bytes = [UInt8](repeating: 0, count: 65_536)
     let count = recv(descriptor, &bytes, bytes.count, 0)
     guard count > 0 else { throw Broken() }

@@ -36,6 +36,9 @@ package final class DataFolder: Sendable {
 
   deinit { close(descriptor) }
 
+  /// Lets another server have it, before this one is gone from memory.
+  package func unlock() { flock(descriptor, LOCK_UN) }
+
   /// The path of something in it.
   package func path(_ name: String) -> String { root + "/" + name }
 
