@@ -11,7 +11,7 @@ let modules = [
   "PalbeOpus",
   "PalbeVP8", "PalbeMediaFiles", "PalbeSFUCore", "PalbeCallCore", "PalbeWebServer", "PalbeSFUServer",
   "Palbase", "PalbeCall", "PalbeYAML",
-  "PalbeBackendCore", "PalbeAccountsCore", "PalbeBackendKit",
+  "PalbeBackendCore", "PalbeAccountsCore", "PalbeBackendKit", "PalbeBackendServer",
 ]
 
 let package = Package(

@@ -89,6 +89,19 @@ struct LaterAnswerTests {
     #expect(client.response().body == "OK")
   }
 
+  @Test("The time for a request's head is not the time for its answer")
+  func longerThanItsHead() async throws {
+    var limits = WebServerLimits.patient
+    limits.requestTimeout = .seconds(1)
+    limits.responseTimeout = .seconds(4)
+    let server = try TestServer(limits: limits)
+    for request in [get, post] {
+      let client = try RawClient(port: server.port)
+      client.send(request)
+      #expect(client.response().status == 503)
+    }
+  }
+
   @Test("Without an answer in time the client gets the late one, at once if the handler forgets it")
   func late() async throws {
     var limits = WebServerLimits.patient

@@ -115,6 +115,8 @@ extension ServerService {
     connection.responder = responder
     waiting[id] = identity
     lws_rx_flow_control(identity, 0)
+    // The time for the request's head is over; the answer's own is the one that counts.
+    palbe_lws_wait_without_limit(identity)
     palbe_lws_call_after(identity, limits.responseTimeout.nanoseconds / 1_000)
     return 0
   }

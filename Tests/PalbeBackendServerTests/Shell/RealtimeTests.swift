@@ -283,7 +283,7 @@ struct RealtimeTests {
     let (anna, ben) = (try rig.device(), try rig.device())
     let (group, mlsID) = try anna.found(with: [ben.user])
     // Ben asks for the socket, subscribes, and never reads.
-    let raw = HTTPConnection(port: rig.server.port)
+    let raw = HTTPConnection(port: rig.server.port, receiveByteCount: 4_096)
     var head = "GET /v1/realtime HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: upgrade\r\n"
     head += "sec-websocket-key: MDEyMzQ1Njc4OWFiY2RlZg==\r\nsec-websocket-version: 13\r\n"
     for (name, value) in ben.authentication { head += "\(name): \(value)\r\n" }
@@ -294,7 +294,7 @@ struct RealtimeTests {
     _ = try await annas.ask(["type": "subscribe", "topic": topic(mlsID)])
     let deadline = MonotonicClock.now() + .seconds(60)
     while rig.server.hub.statistics.slowCount == 0, MonotonicClock.now() < deadline {
-      var message = anna.message(mlsID, 1, count: 100_000)
+      var message = anna.message(mlsID, 1, count: 250_000)
       message["ephemeral"] = true
       try anna.get("POST", "/v1/groups/\(group)/messages", message)
       try await annas.next(["event": "ephemeral"])

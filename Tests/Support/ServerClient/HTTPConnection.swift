@@ -31,11 +31,14 @@ public final class HTTPConnection {
 
   private let port: UInt16
   private let seconds: Int
+  private let receiveByteCount: Int32?
   private var descriptor: Int32 = -1
   var buffer: [UInt8] = []
 
   /// Connects at the first request.
-  public init(port: UInt16, timeout seconds: Int = 60) {
+  /// - Parameter receiveByteCount: what the kernel keeps of what is not read; nil is its own choice.
+  public init(port: UInt16, timeout seconds: Int = 60, receiveByteCount: Int32? = nil) {
+    self.receiveByteCount = receiveByteCount
     self.port = port
     self.seconds = seconds
   }
@@ -129,6 +132,9 @@ public final class HTTPConnection {
     buffer = []
     descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
     guard descriptor >= 0 else { throw Broken() }
+    if var count = receiveByteCount {
+      setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &count, 4)
+    }
     var limit = timeval(tv_sec: seconds, tv_usec: 0)
     setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
     setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))

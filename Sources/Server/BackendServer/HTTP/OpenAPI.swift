@@ -204,6 +204,8 @@ struct OpenAPIDocument {
       codes.formUnion(["invalid_request", "unsupported_media_type", "message_too_large"])
     }
     if hasInput { codes.insert("invalid_request") }
+    // What stands in a path may make it another one.
+    if !route.parameters.isEmpty { codes.formUnion(["not_found", "method_not_allowed"]) }
     if route.idempotency != .ignored { codes.insert("idempotency_mismatch") }
     switch route.access {
     case .open: break
@@ -225,6 +227,7 @@ struct OpenAPIDocument {
     case "not_signed_in", "session_expired", "invalid_credentials", "refresh_token_reused": 401
     case "device_revoked", "not_a_member", "forbidden": 403
     case "not_found", "user_not_found", "chat_not_found", "blob_not_found", "call_not_found": 404
+    case "method_not_allowed": 405
     case "no_key_package", "stale_epoch", "commit_incomplete", "superseded", "account_exists",
       "upload_incomplete":
       409
