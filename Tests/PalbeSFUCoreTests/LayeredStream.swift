@@ -20,7 +20,7 @@ struct LayerFrame: Hashable {
 /// An encoder of several layers in one stream behind a scripted client: 30 pictures a second of up to three sizes, parts of the
 /// frames 0 2 1 2, a key picture whenever one is asked for.
 struct LayeredStream {
-  enum Codec { case vp9, av1 }
+  enum Codec { case vp9, av1, h264 }
 
   let codec: Codec
   /// Larger sizes need the smaller ones in key pictures alone (L3T3_KEY), else in all (L3T3).
@@ -143,14 +143,16 @@ struct LayeredStream {
       ]
       if hasStructure { payload.append(UInt8((sizes - 1) << 5)) }
       return try client.media(0, payload: payload + body, marker: isLast)
-    case .av1:
+    case .av1, .h264:
       let template = 4 * size + (isKey ? 0 : part + 1)
       let isFirst = isKey && size == 0 && starts
+      // AV1's aggregation header, or that of a NAL unit.
+      let start: UInt8 = codec == .av1 ? (isFirst ? 0x18 : 0x10) : isFirst ? 0x67 : 0x41
       let descriptor = structure.descriptor(
         template: template, number: frameNumber, starts: starts, ends: ends, withStructure: isFirst,
         active: starts && size == 0 ? active : nil)
       return try client.describedMedia(
-        descriptor, payload: [isFirst ? 0x18 : 0x10] + body, marker: isLast)
+        descriptor, payload: [start] + body, marker: isLast)
     }
   }
 }
@@ -296,7 +298,12 @@ final class LayeredStreamCall {
     _ stream: LayeredStream, seed: UInt64 = 1, encryption: LiveKitEncryption = .custom, rtx: Bool = true
   ) throws {
     let world = try World(seed: seed)
-    let codec = stream.codec == .vp9 ? CodecTests.vp9 : CodecTests.av1
+    let codec =
+      switch stream.codec {
+      case .vp9: CodecTests.vp9
+      case .av1: CodecTests.av1
+      case .h264: CodecTests.h264
+      }
     number = codec.payloadType.rawValue
     let alice = try world.client("alice")
     alice.moreCodecs = [codec]

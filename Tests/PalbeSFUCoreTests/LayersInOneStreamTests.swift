@@ -74,9 +74,11 @@ struct LayersInOneStreamTests {
     #expect(call.decoder.faults == [])
   }
 
-  @Test("AV1 RTP §A.4: one size in several parts of the frames is thinned out by the descriptor alone")
-  func partsAlone() throws {
-    var stream = LayeredStream(.av1, keyOnly: false, sizes: 1)
+  @Test(
+    "AV1 RTP §A.4: one size in several parts of the frames is thinned out by the descriptor alone, H264 too",
+    arguments: [LayeredStream.Codec.av1, .h264])
+  func partsAlone(codec: LayeredStream.Codec) throws {
+    var stream = LayeredStream(codec, keyOnly: false, sizes: 1)
     stream.packets = [2]
     stream.byteCount = 600
     let call = try LayeredStreamCall(stream)
@@ -93,6 +95,8 @@ struct LayersInOneStreamTests {
     #expect(call.decoder.shown.suffix(8).map(\.part).contains(2))
     #expect(call.stream.keyPictures == keys)
     #expect(call.decoder.faults == [])
+    let sent = Set(call.stream.bodies)
+    #expect(call.decoder.bodies.allSatisfy(sent.contains))
     // Frames refer to others by distances.
     let frames = call.decoder.shown.suffix(2).map { LayerFrame(picture: $0.picture, size: 0) }
     #expect(call.decoder.distance(frames[0], frames[1]) == 1)
@@ -191,6 +195,49 @@ struct LayersInOneStreamTests {
       #expect(numbers == Array(0..<packets.count))
       #expect(call.world.reuses == 0 && call.bob.refused == 0)
     }
+  }
+
+  @Test(
+    "RFC 3711 §3.3.1: what fills the place of a late packet while others wait for the link has a number that no other packet gets"
+  )
+  func lateAmongWaiting() throws {
+    var stream = LayeredStream(.vp9, keyOnly: true, sizes: 1)
+    stream.packets = [8]
+    stream.byteCount = 1_000
+    let call = try LayeredStreamCall(stream)
+    call.rate = .kilobitsPerSecond(60)
+    try call.run(pictures: 60)
+    let sid = try #require(call.bob.join?.otherParticipants.first?.tracks.first?.sid)
+    var late: [[UInt8]] = []
+    for number in 0..<200 {
+      // A picture that is left out comes behind the next one that is not.
+      if number % 9 == 8 {
+        // What waits is given up when the video begins anew.
+        for isDisabled in [true, false] {
+          call.world.signal(
+            .trackSetting(
+              .with {
+                $0.trackSids = [sid]
+                $0.disabled = isDisabled
+              }), from: call.bob)
+        }
+        call.stream.wantsKey = true
+      }
+      let datagrams = try call.stream.next(of: call.alice)
+      if call.stream.sinceKey % 4 == 0 {
+        call.world.send(datagrams, from: call.alice)
+        call.world.run(for: .milliseconds(12))
+        call.world.send(late, from: call.alice)
+        late = []
+      } else {
+        late += datagrams
+      }
+      call.world.run(for: .milliseconds(10))
+    }
+    call.world.run(for: .seconds(1))
+    let bob = try #require(call.world.worker.participants.first { $0.identity == "bob" })
+    #expect(bob.downTransport.refusalCount == 0)
+    #expect(call.world.reuses == 0 && call.bob.refused == 0)
   }
 
   @Test(

@@ -90,6 +90,8 @@ final class DownTrack {
   private var selection = LayerSelection()
   /// Of the packet in hand only the number is sent.
   private var isEmptied = false
+  /// The highest number that left while lower ones waited: it is used, whatever becomes of those.
+  private var sentAhead: SequenceNumber?
   /// The packet in hand tells which layers are active.
   private var isTelling = false
   /// Which of the last packets a probe repeats next.
@@ -324,6 +326,9 @@ final class DownTrack {
         return nil
       }
     }
+    if isEmptied, fields.sequenceNumber.distance(from: sentAhead ?? fields.sequenceNumber) >= 0 {
+      sentAhead = fields.sequenceNumber
+    }
     guard
       let layout = write(packet, as: fields, in: placement, padding: packet.padding, into: &buffer, at: now),
       let count = protect(&buffer, count: layout.byteCount, track.kind == .audio ? .audio : .video, at: now)
@@ -540,9 +545,10 @@ final class DownTrack {
 
   /// Another picture comes: what waits is in vain. Its numbers were used for nothing yet, and go to what comes.
   private func dropHeld() {
-    if let first = link.dropHeld(self, exceptOf: statistics.lastTimestamp) {
-      rewriter.takeBack(from: first)
-    }
+    guard var first = link.dropHeld(self, exceptOf: statistics.lastTimestamp) else { return }
+    if let sentAhead, sentAhead.distance(from: first) >= 0 { first = sentAhead + 1 }
+    sentAhead = nil
+    rewriter.takeBack(from: first)
   }
 
   /// Writes a packet that tells nothing new: one of the last ones again, else padding alone. Nil without a repair stream.

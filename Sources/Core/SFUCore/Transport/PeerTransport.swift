@@ -133,11 +133,17 @@ final class PeerTransport {
     } catch { return false }
   }
 
+  /// Packets that were not sent because their numbers were used before. Must stay zero.
+  private(set) var refusalCount = 0
+
   // MARK: SRTP, in place. Nil: not connected, or the packet was refused.
 
   @_lifetime(buffer: copy buffer)
   func protectRTP(_ buffer: inout MutableSpan<UInt8>, count: Int) -> Int? {
-    do throws(SRTPError) { return try srtp?.protectRTP(&buffer, count: count) } catch { return nil }
+    do throws(SRTPError) { return try srtp?.protectRTP(&buffer, count: count) } catch {
+      refusalCount += 1
+      return nil
+    }
   }
 
   @_lifetime(buffer: copy buffer)
