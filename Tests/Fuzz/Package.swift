@@ -4,7 +4,8 @@ import PackageDescription
 // A nested package, so that the fuzzer's flags stay out of the main one. `make fuzz` builds it with
 // `PALBE_FUZZ=1`, which makes the main package offer its inner modules as products.
 let modules = [
-  "PalbeUnits", "PalbeWire", "PalbeProtobuf", "PalbeCrypto", "PalbeWebTokens", "PalbeRTP", "PalbeCongestion", "PalbeSDP",
+  "PalbeUnits", "PalbeWire", "PalbeProtobuf", "PalbeCrypto", "PalbeWebTokens", "PalbeRTP", "PalbeCongestion",
+  "PalbeSDP",
   "PalbeSRTP",
   "PalbeICE", "PalbeDTLS", "PalbeDataChannels", "PalbeLiveKit", "PalbeMLSMessages", "PalbeMLS",
   "PalbeFrameEncryption",

@@ -72,6 +72,23 @@ struct HTTPTests {
     #expect(client.response().body == "OK")
   }
 
+  @Test("Bug: a request with a body that followed an answer at once was now and then refused as pipelined")
+  func quickBodies() async throws {
+    let server = try TestServer()
+    await withTaskGroup(of: Int.self) { group in
+      for _ in 0..<2 {
+        group.addTask { [port = server.port] in
+          guard let client = try? RawClient(port: port) else { return 0 }
+          return (0..<2_000).count { _ in
+            client.send("POST /body HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\na")
+            return client.response().body == "a"
+          }
+        }
+      }
+      for await answered in group { #expect(answered == 2_000) }
+    }
+  }
+
   @Test("Headers of every answer, and a client that waits for 100 Continue")
   func commonHeaders() throws {
     var limits = WebServerLimits.patient

@@ -166,13 +166,11 @@ struct StreamedBodyTests {
       return client
     }
     for client in slow { #expect(client.response(toHead: true).status == 200) }
-    let before = try residentByteCount()
     let client = try RawClient(port: server.port)
     for _ in 0..<200 {
       client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
       #expect(client.response().body == "OK")
     }
-    #expect(try residentByteCount() - before < 16 << 20)
     #expect(server.handler.state.withLock { $0.givenByteCount } < 20 * (16 << 20))
   }
 

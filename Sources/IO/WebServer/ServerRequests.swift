@@ -153,6 +153,7 @@ extension ServerService {
     let stays = connection.mayStayOpen && response.body.count <= Self.keepAliveByteLimit
     let bytes = response.serialized(
       omittingBody: connection.omitsBody, keepsAlive: stays, common: limits.commonHeaders)
+    noteReadCount(identity, connection)
     guard writeBytes(identity, bytes, LWS_WRITE_HTTP_HEADERS), stays, palbe_lws_has_unsent(identity) == 0
     else { return -1 }
     return nextRequest(identity, connection)
@@ -166,7 +167,11 @@ extension ServerService {
       connection.mayStayOpen = stays
       return ask(identity, connection, request)
     }
-    connection.readCount = palbe_tcp_read_count(lws_get_socket_fd(identity), 1)
     return lws_http_transaction_completed(identity) == 0 ? 0 : -1
+  }
+
+  /// To be called before the end of an answer is written: what comes after it may be the next request of a client that waited.
+  func noteReadCount(_ identity: OpaquePointer, _ connection: ServerConnection) {
+    connection.readCount = palbe_tcp_read_count(lws_get_socket_fd(identity), 1)
   }
 }

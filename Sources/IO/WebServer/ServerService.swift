@@ -267,6 +267,9 @@ extension ServerService {
   private func established(_ identity: OpaquePointer) -> Int32 {
     guard let connection = connections[identity], let socket = connection.socket else { return -1 }
     open[socket.id] = identity
+    if var bound = limits.socketSendByteCount.map(Int32.init(clamping:)) {
+      setsockopt(lws_get_socket_fd(identity), SOL_SOCKET, SO_SNDBUF, &bound, 4)
+    }
     connection.events?.opened()
     lws_callback_on_writable(identity)
     return socket.withQueue { $0.hasOverflowed } ? -1 : 0

@@ -78,6 +78,7 @@ extension ServerService {
     if isWhole { source.closed() }
     let head = response.serialized(
       omittingBody: true, keepsAlive: connection.mayStayOpen, common: limits.commonHeaders)
+    noteReadCount(identity, connection)
     guard writeBytes(identity, head, LWS_WRITE_HTTP_HEADERS) else {
       if !isWhole { source.closed() }
       return -1
@@ -87,6 +88,14 @@ extension ServerService {
     connection.download = BodyDownload(
       id: requestCount, source: isWhole ? EmptySource() : source,
       remaining: isWhole ? 0 : response.sourceByteCount)
+    return pieceWritten(identity, connection)
+  }
+
+  /// Ends an answer whose last byte is out: a client that has all of it may ask again before any other news comes.
+  private func pieceWritten(_ identity: OpaquePointer, _ connection: ServerConnection) -> Int32 {
+    if connection.download?.remaining == 0, palbe_lws_has_unsent(identity) == 0 {
+      return endDownload(identity, connection)
+    }
     palbe_lws_kill_after(identity, Int32(clamping: limits.streamTimeout.wholeSeconds))
     lws_callback_on_writable(identity)
     return 0
@@ -120,13 +129,12 @@ extension ServerService {
     let count = Int(min(Int64(Self.pieceByteCount), download.remaining))
     switch download.source.next(atMost: count, ready: { [link] in link.streamChanged(download.id) }) {
     case .bytes(let bytes):
+      noteReadCount(identity, connection)
       guard !bytes.isEmpty, bytes.count <= count, writeBytes(identity, bytes, LWS_WRITE_HTTP) else {
         return -1
       }
       connection.download?.remaining -= Int64(bytes.count)
-      palbe_lws_kill_after(identity, Int32(clamping: limits.streamTimeout.wholeSeconds))
-      lws_callback_on_writable(identity)
-      return 0
+      return pieceWritten(identity, connection)
     case .later:
       // The client waits for us.
       palbe_lws_keep(identity)

@@ -43,6 +43,9 @@ public struct WebServerLimits: Sendable {
   public var messageByteCount = 1 << 20
   /// What a WebSocket reads at once, kept for each; longer frames come in pieces.
   public var socketReadByteCount = 4_096
+  /// Bytes that the kernel keeps for a WebSocket whose client does not read; nil leaves it to the kernel, which goes up to
+  /// megabytes.
+  public var socketSendByteCount: Int?
   /// Bytes queued to one client before it counts as too slow.
   public var sendQueueByteCount = 4 << 20
   /// Time for the request head, in whole seconds; then the connection is closed.

@@ -200,6 +200,8 @@ package final class BackendServer: Sendable {
     limits.requestBodyByteCount = 6 << 20
     limits.messageByteCount = RealtimeFrame.byteLimit
     limits.socketReadByteCount = 1_024
+    // Ten thousand clients that do not read are 2.5 GB at most.
+    limits.socketSendByteCount = 128 << 10
     limits.sendQueueByteCount = 8 << 20
     limits.responseTimeout = .seconds(40)
     limits.pingInterval = .seconds(25)
