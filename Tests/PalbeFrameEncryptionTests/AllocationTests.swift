@@ -29,16 +29,20 @@ struct AllocationTests {
       suite: suite, keyID: 1 << 60, baseKey: base.span, source: .camera, codec: .vp8)
     var buffer = [UInt8](repeating: 0, count: 17) + vp8(1_000) + [UInt8](repeating: 0, count: 16)
     var opened = 0
-    let count = try allocations {
-      for _ in 0..<Self.frames {
-        buffer[17] = 0x31
-        var span = buffer.mutableSpan
-        let sealed = try sealer.seal(in: &span, frame: 17..<1_020)
-        opened += try opener.open(in: &span, frame: sealed).count
+    var count: UInt64 = .max
+    // The first round also makes what the runtime keeps of the types.
+    for _ in 0..<2 {
+      count = try allocations {
+        for _ in 0..<Self.frames {
+          buffer[17] = 0x31
+          var span = buffer.mutableSpan
+          let sealed = try sealer.seal(in: &span, frame: 17..<1_020)
+          opened += try opener.open(in: &span, frame: sealed).count
+        }
       }
     }
     #expect(count == 0)
-    #expect(opened == 1_003 * Self.frames)
+    #expect(opened == 2 * 1_003 * Self.frames)
   }
 
   @Test("The ring, once a track's key is derived, in place and into another buffer")
