@@ -146,6 +146,20 @@ async def received(watcher: peers.Watcher) -> tuple[int, int, float, str]:
     return inbound.inbound.bytes_received, inbound.inbound.freeze_count, inbound.inbound.total_freeze_duration, codec
 
 
+async def bytes_of_pictures(watcher: peers.Watcher, width: int, codec: str, name: str) -> tuple[int, float]:
+    """Of 30 pictures in a row of that width; and the seconds frozen so far."""
+    # A machine that is busy elsewhere lets the estimate dip, and with it the size: the next pictures are counted then.
+    for _ in range(4):
+        await until(lambda: watcher.width == width, 10, f"{name}: pictures {width} wide")
+        (before, *_), start = await received(watcher), len(watcher.widths)
+        await frames_within(watcher, 5, f"{name}: more pictures", least=30)
+        after, _, frozen, mime = await received(watcher)
+        assert mime.lower() == f"video/{codec}", mime
+        if set(watcher.widths[start:]) == {width}:
+            return after - before, frozen
+    raise AssertionError(f"{name}: {watcher.widths[-120:]} wide instead of {width}")
+
+
 async def chromium_layers_in_one_stream(url: str, bin_path: pathlib.Path):
     """Chromium's VP9 and AV1 with several sizes in one stream: who asks for less gets fewer bytes and smaller pictures."""
     for codec, mode in (("vp9", ""), ("vp9", "L2T3"), ("av1", ""), ("av1", "L2T3")):
@@ -168,13 +182,7 @@ async def chromium_layers_in_one_stream(url: str, bin_path: pathlib.Path):
             steps = ((0, small), (1, 320), (2, 640), (0, small), (2, 640))
             for quality, width in steps:
                 watcher.publication().set_video_quality(quality)
-                await until(lambda: watcher.width == width, 5, f"{name}: pictures {width} wide")
-                before, *_ = await received(watcher)
-                await frames_within(watcher, 5, f"{name}: more pictures {width} wide", least=30)
-                after, _, frozen, mime = await received(watcher)
-                assert mime.lower() == f"video/{codec}", mime
-                assert watcher.width == width, f"{name}: {watcher.width} wide instead of {width}"
-                rates[width] = after - before
+                rates[width], frozen = await bytes_of_pictures(watcher, width, codec, name)
             print(f"{name}: bytes of 30 pictures by width {rates}, frozen {frozen:.2f} s, sent {await page.call('sent')}")
             assert rates[small] * 5 < rates[640] * 4 and rates[320] < rates[640], rates
             assert frozen < 2, f"{name}: frozen for {frozen} s"

@@ -124,7 +124,7 @@ class Watcher:
         self.numbers: list[int] = []
         # What came with the pictures, see Publisher.
         self.metadata: list = []
-        self.width = 0
+        self.widths: list[int] = []
         self.samples: list[np.ndarray] = []
         self.tasks = []
         self.room = room
@@ -146,7 +146,7 @@ class Watcher:
         async for event in rtc.VideoStream(track, format=rtc.VideoBufferType.I420):
             frame = event.frame
             luma = np.frombuffer(frame.data, np.uint8)[: frame.width * frame.height]
-            self.width = frame.width
+            self.widths.append(frame.width)
             if event.metadata is not None:
                 self.metadata.append(event.metadata)
             self.numbers.append(self.read(luma.reshape(frame.height, frame.width)))
@@ -165,6 +165,11 @@ class Watcher:
         participant = self.room.remote_participants.get(self.identity)
         publications = participant.track_publications.values() if participant else ()
         return next((publication for publication in publications if publication.kind == kind), None)
+
+    @property
+    def width(self) -> int:
+        """Of the last picture; 0 before the first."""
+        return self.widths[-1] if self.widths else 0
 
     async def stop(self):
         for task in self.tasks:
