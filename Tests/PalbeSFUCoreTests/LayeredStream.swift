@@ -180,7 +180,6 @@ struct LayerDecoder {
   let isKeyOnly: Bool
   private(set) var decoded: Set<LayerFrame> = []
   private var lastBase: [Int: Int] = [:]
-  private var lastMiddle: [Int: Int] = [:]
   private(set) var shown: [(picture: Int, size: Int, part: Int)] = []
   private(set) var faults: [String] = []
   /// Packets of the frame in hand.

@@ -65,6 +65,13 @@ extension Participant {
   }
 }
 
+extension Participant {
+  /// By itself or on request.
+  fileprivate func wants(_ track: DataTrack) -> Bool {
+    subscribesToDataTracks || dataTracks.wanted.contains(track.sid)
+  }
+}
+
 extension Room {
   func dataTrack(sid: String) -> DataTrack? {
     for participant in participants {
@@ -75,9 +82,8 @@ extension Room {
 
   /// Lets everyone who wants it receive the track.
   func offer(_ track: DataTrack) {
-    for member in participants {
-      guard member.subscribesToDataTracks || member.dataTracks.wanted.contains(track.sid) else { continue }
-      if subscribe(member, to: track) { member.sendDataTrackHandles() }
+    for member in participants where member.wants(track) && subscribe(member, to: track) {
+      member.sendDataTrackHandles()
     }
   }
 
@@ -85,10 +91,7 @@ extension Room {
   func subscribeToDataTracks(_ participant: Participant) {
     var isAny = false
     for member in participants {
-      for track in member.dataTracks.published {
-        guard participant.subscribesToDataTracks || participant.dataTracks.wanted.contains(track.sid) else {
-          continue
-        }
+      for track in member.dataTracks.published where participant.wants(track) {
         if subscribe(participant, to: track) { isAny = true }
       }
     }

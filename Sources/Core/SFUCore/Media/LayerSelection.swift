@@ -39,7 +39,7 @@ struct LayerSelection: BitwiseCopyable {
   }
 
   /// A key picture begins, at which every layer can.
-  mutating func begin(_ layer: UInt8, of layering: Layering?) {
+  mutating func begin(_ layer: UInt8, of layering: Layering) {
     current = layer
     wanted = layer
     intact = .all
@@ -53,7 +53,7 @@ struct LayerSelection: BitwiseCopyable {
   mutating func want(_ layer: UInt8) { wanted = layer }
 
   /// A picture begins that others precede.
-  mutating func beginPicture(_ frame: FrameLayers, wanted new: UInt8, of layering: Layering?) {
+  mutating func beginPicture(_ frame: FrameLayers, wanted new: UInt8, of layering: Layering) {
     pass(frame)
     wanted = new
     guard wanted != current else { return waited = 0 }
@@ -88,8 +88,7 @@ struct LayerSelection: BitwiseCopyable {
     return true
   }
 
-  private mutating func change(_ layering: Layering?) {
-    guard let layering else { return }
+  private mutating func change(_ layering: Layering) {
     active = layering.structure.covered(by: current)
     takesAll = active == layering.structure.layers
     tellingsLeft = Self.tellings

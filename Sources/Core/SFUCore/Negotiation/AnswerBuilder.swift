@@ -215,7 +215,8 @@ extension Participant {
     track.section = PublishedTrack.Section(
       mid: mid, media: codec.media, codec: codec.codec, repairPayloadType: codec.repairPayloadType,
       redundantPayloadType: codec.redundantPayloadType, sendsNACKs: codec.hasNACK)
-    track.info.mimeType = codec.redundantPayloadType == nil ? codec.media.mimeType : "audio/red"
+    track.info.mimeType =
+      codec.redundantPayloadType == nil ? codec.media.mimeType : MediaCodec.redundantMimeType
     track.info.mid = mid
     let isSimulcast = (offered.simulcast?.send.count ?? 0) > 1
     let hasSizesInOne = !isSimulcast && codec.media.hasSizesInOneStream && track.info.layers.count > 1

@@ -29,7 +29,7 @@ extension Participant {
   var isRecorder: Bool { grant.isRecorder || grant.kind == .egress }
 
   /// It is there for others, and is no reason to keep their room.
-  var isDependent: Bool { grant.kind == .agent || grant.kind == .egress }
+  var isDependent: Bool { grant.isDependent }
 
   /// Others can receive something of it.
   var isPublisher: Bool { uplink.tracks.contains(where: \.isAnnounced) || !dataTracks.published.isEmpty }

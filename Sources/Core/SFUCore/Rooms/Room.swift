@@ -69,7 +69,7 @@ final class Room {
   /// How many there may be before one with that grant comes: those who are there for others take no place.
   func maxParticipants(for grant: AccessGrant) -> Int {
     maxParticipants + participants.count(where: \.isDependent)
-      + (grant.kind == .agent || grant.kind == .egress ? 1 : 0)
+      + (grant.isDependent ? 1 : 0)
   }
 
   var info: LiveKit.Room {

@@ -105,6 +105,11 @@ extension SignalPlane {
   private func askToResume(_ participant: Participant, until deadline: Instant) {
     context.log(.info, "participant told to resume", participant.logFields)
     participant.send(.leave(.connectionTimeout, .resume))
+    endSignaling(of: participant, until: deadline)
+  }
+
+  /// The connection is closed, and the participant stays until then.
+  func endSignaling(of participant: Participant, until deadline: Instant) {
     if let connection = participant.connection { context.events.append(.close(connection)) }
     directory.detach(participant, until: deadline)
   }

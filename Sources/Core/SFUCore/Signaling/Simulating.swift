@@ -71,8 +71,7 @@ extension SignalPlane {
 
   /// The signaling ends without a word; what it served goes on.
   func cutSignaling(of participant: Participant, at now: Instant) {
-    if let connection = participant.connection { context.events.append(.close(connection)) }
-    directory.detach(participant, until: now + context.configuration.resumeTimeout)
+    endSignaling(of: participant, until: now + context.configuration.resumeTimeout)
   }
 }
 

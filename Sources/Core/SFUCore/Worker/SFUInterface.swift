@@ -191,3 +191,8 @@ public struct SFUConfiguration: Sendable {
 
   public init(candidates: [SocketAddress]) { self.candidates = candidates }
 }
+
+extension AccessGrant {
+  /// Its owner is there for others: no reason to keep a room, and taking no place in it.
+  var isDependent: Bool { kind == .agent || kind == .egress }
+}

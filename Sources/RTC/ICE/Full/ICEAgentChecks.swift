@@ -52,10 +52,13 @@ extension ICEAgent {
 
   /// Connections cost both ends more than datagrams: they wait until UDP has had its chance, and are not opened beside a
   /// pair that is nominated.
-  func opensStreams(at now: Instant) -> Bool {
-    guard let streamStart, !hasNominated else { return false }
-    return streamStart <= now || !checklist.hasDatagrams
+  private var opensStreamsFrom: Instant? {
+    guard let streamStart, !hasNominated else { return nil }
+    return checklist.hasDatagrams ? streamStart : .zero
   }
+
+  /// Whether connections may be opened by now.
+  func opensStreams(at now: Instant) -> Bool { opensStreamsFrom.map { $0 <= now } ?? false }
 
   /// A pair of this generation is nominated.
   var hasNominated: Bool { consent.map { $0.isNominated && $0.local == local } ?? false }
@@ -64,8 +67,8 @@ extension ICEAgent {
   var nextCheck: Instant? {
     guard isChecking else { return nil }
     if checklist.hasWaiting(streams: false) || !checklist.triggered.isEmpty { return nextPace }
-    guard checklist.hasWaiting(streams: true), let streamStart, !hasNominated else { return nil }
-    return checklist.hasDatagrams ? max(nextPace, streamStart) : nextPace
+    guard checklist.hasWaiting(streams: true), let opensStreamsFrom else { return nil }
+    return max(nextPace, opensStreamsFrom)
   }
 
   /// Replaced checks are only kept for late answers: not more than there are pairs.

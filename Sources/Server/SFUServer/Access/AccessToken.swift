@@ -99,7 +99,11 @@ import PalbeWire
     var kind: String?
     var kindDetails: [String]?
     var video: Video?
+    var roomConfig: Present?
   }
+
+  /// A claim that is there, whatever it is.
+  private struct Present: Decodable { init(from decoder: any Decoder) {} }
 
   /// Verifies signature and validity.
   ///
@@ -144,7 +148,7 @@ import PalbeWire
     kindDetails = (claims.kindDetails ?? []).prefix(16).compactMap {
       LiveKit.ParticipantInfo.KindDetail(name: $0.uppercased())
     }
-    roomConfiguration = try Self.roomConfiguration(in: token.payload)
+    roomConfiguration = claims.roomConfig == nil ? nil : try Self.roomConfiguration(in: token.payload)
   }
 
   /// The claim `roomConfig` is a message in JSON.

@@ -51,9 +51,7 @@ struct QueryJoin {
 
   /// Names between commas; those that are not known are left out.
   private var capabilities: [LiveKit.ClientInfo.Capability] {
-    text("capabilities").split(separator: ",").compactMap { name in
-      LiveKit.ClientInfo.Capability.names.first { $0.value == name }?.key
-    }
+    text("capabilities").split(separator: ",").compactMap { LiveKit.ClientInfo.Capability(name: $0) }
   }
 
   /// base64url of a JSON object of strings.

@@ -81,6 +81,4 @@ extension Exposition {
       $0.samples(totals.scores)
     }
   }
-
-  /// What Prometheus' own client libraries tell of a process.
 }
