@@ -215,7 +215,7 @@ let targets: [Target] = [
     "sdk-probe", "PalbeMessaging", path: "Tests/Support/sdk-probe", extra: base + ["Palbase", "Palbe"]),
   .target(
     name: "PalbeServerClient",
-    dependencies: (base + ["PalbeBackendCore", "PalbeBackendKit", "PalbeWebServer"])
+    dependencies: (base + ["PalbeBackendCore", "PalbeBackendKit"])
       .map { .target(name: $0) },
     path: "Tests/Support/ServerClient", swiftSettings: strict),
 

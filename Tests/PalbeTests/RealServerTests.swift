@@ -19,8 +19,7 @@ private final class ServerProcess {
   init() throws {
     folder = try TemporaryFolder()
     process = try Self.start(folder, port: 0)
-    let line = process.readLine()
-    port = try #require(line.split(separator: ":").last.flatMap { UInt16($0) }, "\(line)")
+    port = try process.readPort()
   }
 
   private static func start(_ folder: TemporaryFolder, port: UInt16) throws -> ToolProcess {

@@ -55,6 +55,19 @@ public final class SignalWatch: Sendable {
     }
   }
 
+  /// Waits while `goesOn`, which is asked again after `interval`, for so long at most. True when SIGTERM or SIGINT came
+  /// before that: whoever sends a second one does not want to wait.
+  public func isHurried(within time: TimeDelta, every interval: TimeDelta, while goesOn: () -> Bool) -> Bool {
+    let deadline = MonotonicClock.now() + time
+    while goesOn(), MonotonicClock.now() < deadline {
+      switch wait(atMost: min(interval, deadline - MonotonicClock.now())) {
+      case .terminate, .interrupt: return true
+      default: continue
+      }
+    }
+    return false
+  }
+
   /// Writes to a closed connection then fail with EPIPE instead of ending the process.
   public static func ignoreBrokenPipes() { palbe_ignore_signal(SIGPIPE) }
 }

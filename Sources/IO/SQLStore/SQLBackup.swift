@@ -16,13 +16,7 @@ public final class SQLBackup {
   /// Begins; a file that is there is overwritten.
   public init(of source: SQLConnection, to path: String) throws(SQLError) {
     self.source = source
-    var handle: OpaquePointer?
-    let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
-    let code = sqlite3_open_v2(path, &handle, flags, nil)
-    guard code == SQLITE_OK, let handle else {
-      sqlite3_close_v2(handle)
-      throw SQLError(code)
-    }
+    let handle = try SQLConnection.open(path)
     copy = handle
     sqlite3_exec(handle, "PRAGMA synchronous = OFF; PRAGMA journal_mode = OFF", nil, nil, nil)
     backup = sqlite3_backup_init(handle, "main", source.database, "main")

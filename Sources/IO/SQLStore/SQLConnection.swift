@@ -44,14 +44,7 @@ public final class SQLConnection {
   ///
   /// Throws `busy` while another process has it open, `corrupted` for another kind of file, `failed`.
   public init(path: String, settings: Settings = Settings()) throws(SQLError) {
-    var handle: OpaquePointer?
-    let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
-    let code = sqlite3_open_v2(path, &handle, flags, nil)
-    guard code == SQLITE_OK, let handle else {
-      sqlite3_close_v2(handle)
-      throw SQLError(code)
-    }
-    database = handle
+    database = try Self.open(path)
     for pragma in [
       "locking_mode = \(settings.isExclusive ? "EXCLUSIVE" : "NORMAL")",
       // The journal holds what was erased: it is emptied, not left, and that reaches the medium before COMMIT returns
@@ -67,6 +60,18 @@ public final class SQLConnection {
     try execute("COMMIT")
   }
 
+  /// Opens a file, which is made where there is none, for one thread at a time.
+  static func open(_ path: String) throws(SQLError) -> OpaquePointer {
+    var handle: OpaquePointer?
+    let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
+    let code = sqlite3_open_v2(path, &handle, flags, nil)
+    guard code == SQLITE_OK, let handle else {
+      sqlite3_close_v2(handle)
+      throw SQLError(code)
+    }
+    return handle
+  }
+
   deinit {
     statements = [:]
     sqlite3_close_v2(database)
@@ -76,6 +81,14 @@ public final class SQLConnection {
 
   /// False once an error left open whether a transaction is there; everything then throws `unusable`.
   public var isUsable: Bool { !isBroken }
+
+  /// One of no file, of which everything throws `unusable`: in place of one whose file is opened again, and which must let
+  /// go of it first.
+  package static func refusing() throws(SQLError) -> SQLConnection {
+    let connection = try SQLConnection(path: ":memory:")
+    connection.refuseEverything()
+    return connection
+  }
 
   /// From now on everything throws `unusable`.
   package func refuseEverything() { isBroken = true }

@@ -32,7 +32,7 @@ public enum HTTPRange: Hashable, Sendable {
   }
 
   /// Digits only, at most 18 of them.
-  fileprivate static func number(_ text: some StringProtocol) -> Int64? {
+  static func number(_ text: some StringProtocol) -> Int64? {
     guard (1...18).contains(text.utf8.count), text.utf8.allSatisfy({ $0 >= 48 && $0 <= 57 }) else {
       return nil
     }

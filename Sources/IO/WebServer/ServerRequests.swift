@@ -23,8 +23,7 @@ extension ServerService {
       return refuse(identity, 411, "a body needs a content-length")
     }
     if let text = request.header("content-length") {
-      guard text.utf8.count <= 18, text.utf8.allSatisfy({ $0 >= 48 && $0 <= 57 }), let count = Int(text)
-      else {
+      guard let count = HTTPRange.number(text).map({ Int($0) }) else {
         return refuse(identity, 400, "malformed content-length")
       }
       if count > 0 || request.method == "POST" {
@@ -116,7 +115,7 @@ extension ServerService {
     waiting[id] = identity
     lws_rx_flow_control(identity, 0)
     // The time for the request's head is over; the answer's own is the one that counts.
-    palbe_lws_wait_without_limit(identity)
+    palbe_lws_keep(identity)
     palbe_lws_call_after(identity, limits.responseTimeout.nanoseconds / 1_000)
     return 0
   }

@@ -74,20 +74,17 @@ extension ServerService {
     _ identity: OpaquePointer, _ connection: ServerConnection, _ response: HTTPResponse,
     _ source: any HTTPBodySource
   ) -> Int32 {
-    let isWhole = connection.omitsBody || response.sourceByteCount == 0
-    if isWhole { source.closed() }
     let head = response.serialized(
       omittingBody: true, keepsAlive: connection.mayStayOpen, common: limits.commonHeaders)
     noteReadCount(identity, connection)
     guard writeBytes(identity, head, LWS_WRITE_HTTP_HEADERS) else {
-      if !isWhole { source.closed() }
+      source.closed()
       return -1
     }
     requestCount += 1
     downloads[requestCount] = identity
     connection.download = BodyDownload(
-      id: requestCount, source: isWhole ? EmptySource() : source,
-      remaining: isWhole ? 0 : response.sourceByteCount)
+      id: requestCount, source: source, remaining: connection.omitsBody ? 0 : response.sourceByteCount)
     return pieceWritten(identity, connection)
   }
 
@@ -164,10 +161,5 @@ extension ServerService {
     guard let download = connection.download.take() else { return }
     downloads[download.id] = nil
     download.source.closed()
-  }
-
-  private struct EmptySource: HTTPBodySource {
-    func next(atMost count: Int, ready: @escaping @Sendable () -> Void) -> HTTPBodyPiece { .failed }
-    func closed() {}
   }
 }

@@ -80,12 +80,11 @@ package final class BackendServer: Sendable {
       throw Failure(description: "cannot open \(file): \(error)")
     }
     let log = configuration.log
-    let link =
-      try verifier == nil
-      ? AccountLink(folder: folder, settings: configuration.accounts, log: log) : nil
+    let (link, verifier): (AccountLink?, any SessionVerifier) =
+      if let verifier { (nil, verifier) } else {
+        try Self.accounts(in: folder, configuration.accounts, log)
+      }
     self.link = link
-    let verifier: any SessionVerifier =
-      verifier ?? link.map { $0.service as any SessionVerifier } ?? NoSessions()
     let blobs = try Self.openBlobs(folder, configuration.blobs, store, log)
     self.blobs = blobs
     let pushes = try configuration.pushes.map { try PushSender($0, log: log) }
@@ -150,6 +149,13 @@ package final class BackendServer: Sendable {
       return Self.backUp(root, to: String(line.dropFirst(7)), loop: loop, blobs: blobs, others: others ?? [])
     }
     try pushes?.start()
+  }
+
+  private static func accounts(
+    in folder: DataFolder, _ settings: AccountSettings, _ log: ServerLog
+  ) throws -> (AccountLink?, any SessionVerifier) {
+    let link = try AccountLink(folder: folder, settings: settings, log: log)
+    return (link, link.service)
   }
 
   /// Bytes whose blob went while nobody could remove them go now.

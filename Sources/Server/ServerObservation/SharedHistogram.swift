@@ -25,9 +25,6 @@ public final class SharedHistogram: Sendable {
     }
   }
 
-  /// How often in all.
-  public var count: UInt64 { state.withLock { $0.counts.reduce(0, +) } }
-
   /// Its samples in a family.
   public func write(into text: inout Exposition, _ labels: [(String, String)] = []) {
     let (counts, sum) = state.withLock { $0 }

@@ -41,11 +41,6 @@ static inline void palbe_lws_await_body(struct lws *connection, int seconds) {
   lws_set_timeout(connection, PENDING_TIMEOUT_HTTP_CONTENT, seconds);
 }
 
-// The library's own limit for a request does not count any more.
-static inline void palbe_lws_wait_without_limit(struct lws *connection) {
-  lws_set_timeout(connection, NO_PENDING_TIMEOUT, 0);
-}
-
 // Calls back with LWS_CALLBACK_TIMER on this connection; a later call moves it, -1 cancels it.
 static inline void palbe_lws_call_after(struct lws *connection, int64_t microseconds) {
   lws_set_timer_usecs(connection, (lws_usec_t)microseconds);

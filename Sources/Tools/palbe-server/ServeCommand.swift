@@ -78,12 +78,8 @@ enum ServeCommand {
   ) {
     server.drain()
     log.write(.info, "stopping", [("signal", "\(signal)"), ("open", "\(server.openCount)")])
-    let deadline = MonotonicClock.now() + time
-    while server.openCount > 0, MonotonicClock.now() < deadline {
-      switch signals.wait(atMost: min(.milliseconds(50), deadline - MonotonicClock.now())) {
-      case .terminate, .interrupt: return log.write(.info, "stopping at once")
-      default: continue
-      }
+    if signals.isHurried(within: time, every: .milliseconds(50), while: { server.openCount > 0 }) {
+      log.write(.info, "stopping at once")
     }
   }
 

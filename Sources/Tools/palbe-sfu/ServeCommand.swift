@@ -71,12 +71,8 @@ enum ServeCommand {
         ("signal", "\(signal)"), ("participants", "\(count)"),
         ("seconds", "\(time.wholeMilliseconds / 1_000)"),
       ])
-    let deadline = MonotonicClock.now() + time
-    while server.participantCount > 0, MonotonicClock.now() < deadline {
-      switch signals.wait(atMost: min(.milliseconds(200), deadline - MonotonicClock.now())) {
-      case .terminate, .interrupt: return log.write(.info, "stopping at once")
-      default: continue
-      }
+    if signals.isHurried(within: time, every: .milliseconds(200), while: { server.participantCount > 0 }) {
+      log.write(.info, "stopping at once")
     }
   }
 

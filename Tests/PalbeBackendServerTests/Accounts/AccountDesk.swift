@@ -65,26 +65,17 @@ final class AccountDesk: Sendable {
   static func together(
     _ count: Int, _ ask: @escaping @Sendable (Int) throws -> HTTPConnection.Answer
   ) -> [HTTPConnection.Answer] {
-    let answers = Mutex<[Int: Held]>([:])
+    let answers = Mutex<[Int: HTTPConnection.Answer]>([:])
     let group = DispatchGroup()
     for index in 0..<count {
       group.enter()
       Thread.detachNewThread {
-        if let answer = try? ask(index) {
-          let held = Held(status: answer.status, headers: answer.headers, body: answer.body)
-          answers.withLock { $0[index] = held }
-        }
+        if let answer = try? ask(index) { answers.withLock { $0[index] = answer } }
         group.leave()
       }
     }
     group.wait()
-    return answers.withLock { $0.values.map { .init(status: $0.status, headers: $0.headers, body: $0.body) } }
-  }
-
-  private struct Held: Sendable {
-    var status: Int
-    var headers: [String: String]
-    var body: [UInt8]
+    return answers.withLock { Array($0.values) }
   }
 }
 

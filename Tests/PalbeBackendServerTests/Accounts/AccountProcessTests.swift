@@ -13,9 +13,7 @@ struct AccountProcessTests {
   /// A server on a free port.
   private static func start(_ folder: String) throws -> (ToolProcess, UInt16) {
     let process = try ToolProcess("palbe-server", ["serve", "--dev", "--data", folder, "--port", "0"])
-    let line = process.readLine()
-    let port = try #require(line.split(separator: ":").last.flatMap { UInt16($0) }, "\(line)")
-    return (process, port)
+    return (process, try process.readPort())
   }
 
   private static func post(_ port: UInt16, _ name: String, _ body: [String: String]) throws

@@ -120,19 +120,9 @@ struct BlindnessTests {
         "--prometheus-port",
         "\(metrics)", "--push-file", folder.path("data/pushes"), "--reserved-space", "0",
       ])
-    let line = process.readLine()
-    let port = try #require(line.split(separator: ":").last.flatMap { UInt16($0) }, "\(line)")
+    let port = try process.readPort()
     func signIn(_ name: String, _ seed: UInt64) throws -> ServerClient {
-      let body = try JSONEncoder().encode([
-        "email": "\(name)@example.org", "password": "correct horse \(name)",
-      ])
-      let answer = try HTTPConnection(port: port).send(
-        "POST", "/v1/auth/sign-in", headers: [("content-type", "application/json")], body: [UInt8](body))
-      let user = try #require((answer.json["user_id"] as? String).flatMap { UserID($0) })
-      let token = try #require(answer.json["access_token"] as? String)
-      let client = ServerClient(port: port, user: user, accessToken: token, seed: seed)
-      try client.enrol()
-      return client
+      try .signedIn(port: port, "\(name)@example.org", "correct horse \(name)", seed: seed)
     }
     let (anna, ben) = (try signIn("anna", 1), try signIn("ben", 2))
     let (group, mlsID) = try anna.found(with: [ben.user])

@@ -16,19 +16,11 @@ struct FullDiskTests {
     let process = try ToolProcess(
       "palbe-server", ["serve", "--dev", "--data", data, "--port", "0", "--reserved-space", "0"],
       fileByteLimit: limit)
-    let line = process.readLine()
-    return (process, try #require(line.split(separator: ":").last.flatMap { UInt16($0) }, "\(line)"))
+    return (process, try process.readPort())
   }
 
   private func signIn(_ port: UInt16) throws -> ServerClient {
-    let body = try JSONEncoder().encode(["email": "anna@example.org", "password": "correct horse"])
-    let answer = try HTTPConnection(port: port).send(
-      "POST", "/v1/auth/sign-in", headers: [("content-type", "application/json")], body: [UInt8](body))
-    let user = try #require((answer.json["user_id"] as? String).flatMap { UserID($0) })
-    let token = try #require(answer.json["access_token"] as? String)
-    let client = ServerClient(port: port, user: user, accessToken: token, seed: UInt64(port))
-    try client.enrol()
-    return client
+    try .signedIn(port: port, "anna@example.org", "correct horse", seed: UInt64(port))
   }
 
   @Test(

@@ -9,8 +9,7 @@ import Testing
 struct ServerToolTests {
   private func start(_ folder: String, _ more: [String] = []) throws -> (ToolProcess, UInt16) {
     let process = try ToolProcess("palbe-server", ["serve", "--dev", "--data", folder, "--port", "0"] + more)
-    let line = process.readLine()
-    return (process, try #require(line.split(separator: ":").last.flatMap { UInt16($0) }, "\(line)"))
+    return (process, try process.readPort())
   }
 
   @Test("serve, backup, a second server, check, SIGHUP, SIGTERM")

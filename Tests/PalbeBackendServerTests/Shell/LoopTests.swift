@@ -50,7 +50,7 @@ private final class LoopRig: @unchecked Sendable {
   }
 
   func enrol(_ user: UserID? = nil) async throws -> Caller {
-    let now = BackendThread.time()
+    let now = ServerTime.now
     let user = user ?? UserID(at: now.wall, using: &random)
     let key = random.bytes(32)
     let packages = (0..<4).map { _ in
@@ -83,7 +83,7 @@ private final class LoopRig: @unchecked Sendable {
       ).get()
     else { throw Rig<MemoryStore>.Unexpected() }
     let message = OutgoingMessage(
-      epoch: 1, id: ClientMessageID(at: BackendThread.time().wall, using: &random),
+      epoch: 1, id: ClientMessageID(at: ServerTime.now.wall, using: &random),
       blob: Wire.application(id, 1, [3]))
     return (anna, ben, group.id, message)
   }

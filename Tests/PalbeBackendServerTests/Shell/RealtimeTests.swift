@@ -216,7 +216,7 @@ struct RealtimeTests {
     rig.server.hub.end([session])
     #expect(try await other.end()?.code == 4_401)
 
-    let now = BackendThread.time()
+    let now = ServerTime.now
     let later = ServerTime(wall: now.wall + .seconds(61), instant: now.instant + .seconds(61))
     rig.server.hub.sweep(at: later)
     #expect(try await first.end()?.code == 4_408)

@@ -217,10 +217,8 @@ struct RouteTests {
     let anna = try rig.device()
     let served = try anna.http.send("GET", "/v1/openapi.json")
     #expect(served.status == 200)
-    let file = URL(fileURLWithPath: #filePath).resolvingSymlinksInPath().deletingLastPathComponent()
-      .deletingLastPathComponent()
-      .deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent("docs/openapi.json")
-    let kept = try JSONSerialization.jsonObject(with: Data(contentsOf: file)) as? NSDictionary
+    let kept =
+      try JSONSerialization.jsonObject(with: Vectors.golden("docs/openapi.json")) as? NSDictionary
     let now = try JSONSerialization.jsonObject(with: Data(served.body)) as? NSDictionary
     if kept != now {
       let pretty = try JSONSerialization.data(

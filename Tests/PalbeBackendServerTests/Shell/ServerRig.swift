@@ -19,7 +19,7 @@ final class FakeSessions: SessionVerifier {
 
   func session(token: String) throws(BackendFailure) -> VerifiedSession {
     guard let entry = entries.withLock({ $0[token] }) else { throw .notSignedIn }
-    let now = WallTime(microseconds: Int64(Date().timeIntervalSince1970 * 1e6))
+    let now = ServerTime.now.wall
     guard !entry.isRevoked, entry.session.expiresAt > now else { throw .sessionExpired }
     return entry.session
   }
@@ -28,7 +28,7 @@ final class FakeSessions: SessionVerifier {
     var random = SystemRandomNumberGenerator()
     let number = random.next()
     var source = RandomSource(seed: number)
-    let now = WallTime(microseconds: Int64(Date().timeIntervalSince1970 * 1e6))
+    let now = ServerTime.now.wall
     let id = session ?? SessionID(at: now, using: &source)
     let token = "token-\(number)"
     entries.withLock {
@@ -61,7 +61,7 @@ final class ServerRig {
   deinit { server.stop() }
 
   func newUser() -> UserID {
-    UserID(at: WallTime(microseconds: Int64(Date().timeIntervalSince1970 * 1e6)), using: &random)
+    UserID(at: ServerTime.now.wall, using: &random)
   }
 
   /// A client that is signed in.

@@ -28,7 +28,6 @@ public final class FakeServer: Sendable {
     var refreshToken: String
     /// The one before, and when it was used.
     var previous: (token: String, at: Int64)?
-    var isSuccessorUsed = false
   }
 
   struct State {
@@ -41,7 +40,7 @@ public final class FakeServer: Sendable {
     var pushTokens: [String: String] = [:]
     var devices: Set<String> = []
     var count = 0
-    var accessLifetime = 600
+    let accessLifetime = 600
   }
   let state = Mutex(State())
   private let milliseconds: @Sendable () -> Int64
@@ -58,7 +57,6 @@ public final class FakeServer: Sendable {
   /// Platform and token by device.
   public var pushTokens: [String: String] { state.withLock { $0.pushTokens } }
 
-  public func setAccessLifetime(_ seconds: Int) { state.withLock { $0.accessLifetime = seconds } }
   /// Ends all sessions.
   public func revokeAll() { state.withLock { $0.sessions = [:] } }
   /// Access tokens are over before their time.

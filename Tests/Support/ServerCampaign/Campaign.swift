@@ -56,12 +56,10 @@ public final class Campaign: @unchecked Sendable {
 
   private static func start(_ data: String, port: UInt16) throws -> (ToolProcess, UInt16) {
     let process = try ToolProcess("palbe-server", ["serve", "--dev", "--data", data, "--port", "\(port)"])
-    let line = process.readLine()
-    guard let text = line.split(separator: ":").last, let port = UInt16(text) else {
+    do { return (process, try process.readPort()) } catch {
       throw ServerClient.Unexpected(
-        description: "palbe-server did not start: \(line) \(process.finish().errors)")
+        description: "palbe-server did not start: \(error) \(process.finish().errors)")
     }
-    return (process, port)
   }
 
   /// An access token; in development a first sign-in makes the account.
@@ -116,7 +114,7 @@ public final class Campaign: @unchecked Sendable {
       guard let text = json["group_id"] as? String, let group = GroupID(text) else {
         throw ServerClient.Unexpected(description: "no group: \(json)")
       }
-      model.founded(group, mlsID, by: founder.device, with: leaves)
+      model.founded(group, by: founder.device, with: leaves)
       groups.append((group, mlsID))
     }
   }

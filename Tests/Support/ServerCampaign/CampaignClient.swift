@@ -159,21 +159,28 @@ final class CampaignClient: @unchecked Sendable {
 
   /// Fetches from the beginning. What was there and is not acknowledged must come again.
   func fetch(all: Bool) throws {
-    var found: Set<Int64> = []
-    var after: Int64 = 0
-    var hasMore = true
-    while hasMore, all || found.isEmpty {
-      let page = try page(after: after)
-      for row in page.rows { take(row, &found) }
-      hasMore = page.hasMore
-      after = page.rows.last?["id"] as? Int64 ?? after
-    }
-    let bound = hasMore ? after : .max
+    let (found, bound) = try rows { all || $0.isEmpty }
     let lost = pending.filter { $0 <= bound && !found.contains($0) }
     if !lost.isEmpty {
       campaign.model.complain("\(device): rows went without acknowledgement: \(lost.prefix(5))")
     }
     pending.formUnion(found)
+  }
+
+  /// Rows from the beginning on, page by page, as long as is wanted; and the last of them, where there are more.
+  private func rows(
+    while isWanted: (Set<Int64>) -> Bool = { _ in true }
+  ) throws -> (found: Set<Int64>, bound: Int64) {
+    var found: Set<Int64> = []
+    var after: Int64 = 0
+    var hasMore = true
+    while hasMore, isWanted(found) {
+      let page = try page(after: after)
+      for row in page.rows { take(row, &found) }
+      hasMore = page.hasMore
+      after = page.rows.last?["id"] as? Int64 ?? after
+    }
+    return (found, hasMore ? after : .max)
   }
 
   private func take(_ row: [String: Any], _ found: inout Set<Int64>) {
@@ -217,15 +224,7 @@ final class CampaignClient: @unchecked Sendable {
     pending.subtract(gone)
     if below(3) == 0 {
       // What was acknowledged does not come again, and everything else does.
-      var found: Set<Int64> = []
-      var after: Int64 = 0
-      var hasMore = true
-      while hasMore {
-        let page = try page(after: after)
-        for row in page.rows { take(row, &found) }
-        hasMore = page.hasMore
-        after = page.rows.last?["id"] as? Int64 ?? after
-      }
+      let found = try rows().found
       let back = found.intersection(gone)
       if !back.isEmpty {
         campaign.model.complain("\(device): acknowledged rows came again: \(back.prefix(5))")

@@ -5,7 +5,6 @@ import Synchronization
 final class CampaignModel: Sendable {
   /// A group's log as its members were told of it.
   struct Group {
-    let mlsID: MLSGroupID
     /// What stands at a sequence: a hash of the blob.
     var log: [LogSequence: UInt64] = [:]
     /// Which sequence ended an epoch.
@@ -38,9 +37,9 @@ final class CampaignModel: Sendable {
     state.withLock { if $0.complaints.count < 50 { $0.complaints.append(text) } }
   }
 
-  func founded(_ group: GroupID, _ mlsID: MLSGroupID, by founder: DeviceID, with devices: [DeviceID]) {
+  func founded(_ group: GroupID, by founder: DeviceID, with devices: [DeviceID]) {
     state.withLock { state in
-      var new = Group(mlsID: mlsID)
+      var new = Group()
       // The commit that added the others ended epoch 0.
       if !devices.isEmpty { new.commits[0] = 1 }
       new.senders[1] = founder
@@ -49,8 +48,6 @@ final class CampaignModel: Sendable {
       state.groups[group] = new
     }
   }
-
-  func group(_ id: GroupID) -> Group? { state.withLock { $0.groups[id] } }
 
   /// A message was accepted.
   func accepted(_ id: GroupID, _ sequence: LogSequence, _ blob: String, by device: DeviceID) {

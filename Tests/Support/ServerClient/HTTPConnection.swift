@@ -1,11 +1,10 @@
 import Foundation
 import Glibc
-import PalbeWebServer
 
 /// A blocking HTTP/1.1 client over one kept connection to 127.0.0.1, for threads of tests.
 public final class HTTPConnection {
   /// A whole answer.
-  public struct Answer {
+  public struct Answer: Sendable {
     public var status: Int
     /// Names in lower case.
     public var headers: [String: String]

@@ -28,6 +28,21 @@ public final class ServerClient {
     random = RandomSource(seed: seed)
   }
 
+  /// Signs in, and enrols a device.
+  public static func signedIn(
+    port: UInt16, _ email: String, _ password: String, seed: UInt64
+  ) throws -> ServerClient {
+    let body = try JSONSerialization.data(withJSONObject: ["email": email, "password": password])
+    let answer = try HTTPConnection(port: port).send(
+      "POST", "/v1/auth/sign-in", headers: [("content-type", "application/json")], body: [UInt8](body))
+    guard let user = (answer.json["user_id"] as? String).flatMap({ UserID($0) }),
+      let token = answer.json["access_token"] as? String
+    else { throw Unexpected(description: "sign-in: \(answer.status) \(answer.code ?? "")") }
+    let client = ServerClient(port: port, user: user, accessToken: token, seed: seed)
+    try client.enrol()
+    return client
+  }
+
   /// Another connection of the same device.
   public init(_ other: ServerClient, port: UInt16) {
     http = HTTPConnection(port: port)
@@ -88,12 +103,6 @@ public final class ServerClient {
     else { throw Unexpected(description: "\(json)") }
     device = id
     deviceToken = token
-  }
-
-  /// Takes over what `enrolment` was answered with.
-  public func enrolled(_ json: [String: Any]) {
-    device = (json["device_id"] as? String).flatMap { DeviceID($0) }
-    deviceToken = json["device_token"] as? String
   }
 
   /// The body of an enrolment.

@@ -62,6 +62,21 @@ public final class ToolProcess {
     return String(decoding: line, as: UTF8.self)
   }
 
+  /// The first line was not what a server prints when it listens.
+  public struct NoPort: Error, CustomStringConvertible {
+    public let line: String
+    public var description: String { "no port at the end of: \(line)" }
+  }
+
+  /// The port at the end of the line that a server prints when it listens.
+  public func readPort() throws -> UInt16 {
+    let line = readLine()
+    guard let port = line.split(separator: ":").last.flatMap({ UInt16($0) }) else {
+      throw NoPort(line: line)
+    }
+    return port
+  }
+
   /// For looking at it from outside.
   public var processIdentifier: Int32 { process.processIdentifier }
 

@@ -208,7 +208,12 @@ struct IdleClients: ~Copyable {
     var buffer = [UInt8](repeating: 0, count: 65_536)
     while poll(&held, nfds_t(held.count), 0) > 0 {
       for index in held.indices where held[index].revents != 0 {
-        if recv(held[index].fd, &buffer, buffer.count, 0) <= 0 { held[index].events = 0 }
+        guard recv(held[index].fd, &buffer, buffer.count, 0) > 0 else {
+          // One that is closed would be ready for ever; a negative one is passed over.
+          close(held[index].fd)
+          held[index].fd = -1
+          continue
+        }
         _ = send(held[index].fd, [0x8a, 0x80, 0, 0, 0, 0] as [UInt8], 6, Int32(MSG_NOSIGNAL))
       }
     }

@@ -8,9 +8,6 @@ import PalbeWire
 public final class DeviceTokens: Sendable {
   private let key: SymmetricKey
 
-  /// Bytes of the key.
-  public static let keyByteCount = 32
-
   /// Makes and verifies tokens under a key.
   public init(key: consuming SymmetricKey) { self.key = key }
 

@@ -93,10 +93,4 @@ package final class PalbaseHost: Sendable {
     }
     if let missed { onError(missed) }
   }
-
-  /// A failure that no caller waits for.
-  package func report(_ error: BackendError) {
-    SDKLog.note("\(error)")
-    state.withLock { $0.onError }?(error)
-  }
 }

@@ -317,8 +317,7 @@ struct RealtimeMachine {
   /// Doubles with each attempt from half a second to half a minute, and is between half of that and all of it.
   private mutating func backoff(least: TimeDelta) -> TimeDelta {
     let whole = max(least, min(.seconds(30), .milliseconds(500) * (1 << min(max(0, attempts - 1), 6))))
-    let half = whole.nanoseconds / 2
-    return TimeDelta(nanoseconds: half + Int64(random.next() % UInt64(half + 1)))
+    return whole.jittered(random.next())
   }
 
   /// Closes the link, if there is one; the phase is `idle` then.

@@ -61,23 +61,7 @@ package struct Timebase: Sendable {
 
   /// Between half of `delta` and `delta`.
   package func jittered(_ delta: TimeDelta) -> TimeDelta {
-    let half = max(0, delta.nanoseconds / 2)
-    return TimeDelta(nanoseconds: half + Int64(random() % UInt64(half + 1)))
-  }
-
-  /// `work`, given up after `limit`: nil then.
-  package func within<Value: Sendable>(
-    _ limit: TimeDelta, _ work: @escaping @Sendable () async throws -> Value
-  ) async throws -> Value? {
-    try await withThrowingTaskGroup(of: Value?.self) { group in
-      group.addTask { try await work() }
-      group.addTask {
-        try await sleep(limit)
-        return nil
-      }
-      defer { group.cancelAll() }
-      return try await group.next() ?? nil
-    }
+    delta.jittered(random())
   }
 }
 
@@ -103,5 +87,13 @@ package struct TimeStamp: Codable, Sendable, Hashable {
       return byWall < 0 || overflow ? nil : TimeDelta(nanoseconds: byWall)
     }
     return max(time.now() - Instant(nanoseconds: steadyNanoseconds), TimeDelta(nanoseconds: byWall))
+  }
+}
+
+extension TimeDelta {
+  /// Between half of it and all of it.
+  func jittered(_ random: UInt64) -> TimeDelta {
+    let half = max(0, nanoseconds / 2)
+    return TimeDelta(nanoseconds: half + Int64(random % UInt64(half + 1)))
   }
 }

@@ -5,23 +5,21 @@ import PalbeUnits
 
 /// The keys of `palbe-server`'s configuration that are about accounts, each once, in the order in which they are shown.
 package enum AccountKeys {
-  private static func days(_ count: Int) -> TimeDelta { .seconds(count * 86_400) }
-
   package static let signUp = Setting(
     "accounts.sign_up", "--sign-up", .boolean, default: true,
     "whether anybody may make an account with an e-mail and a password")
   package static let issuer = Setting(
     "accounts.issuer", "--issuer", .text("NAME", "a name"), default: "palbe", "iss of access tokens")
   package static let accessLifetime = Setting(
-    "accounts.access_lifetime", "--access-lifetime", .duration(.seconds(60)...days(1)),
+    "accounts.access_lifetime", "--access-lifetime", .duration(.seconds(60)...(.days(1))),
     default: .seconds(600),
     "an access token is valid for this long")
   package static let refreshLifetime = Setting(
-    "accounts.refresh_lifetime", "--refresh-lifetime", .duration(.seconds(3_600)...days(3_650)),
-    default: days(60),
+    "accounts.refresh_lifetime", "--refresh-lifetime", .duration(.seconds(3_600)...(.days(3_650))),
+    default: .days(60),
     "a session ends when it was not refreshed for this long")
   package static let keyLifetime = Setting(
-    "accounts.key_lifetime", "--key-lifetime", .duration(days(1)...days(3_650)), default: days(30),
+    "accounts.key_lifetime", "--key-lifetime", .duration(.days(1)...(.days(3_650))), default: .days(30),
     "access tokens are signed by another key after this")
   package static let passwordCost = Setting(
     "accounts.password_cost", "--password-cost", .integer(10...20), default: 15,

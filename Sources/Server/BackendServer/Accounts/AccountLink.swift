@@ -17,7 +17,6 @@ final class AccountLink: Sendable {
   init(folder: DataFolder, settings: AccountSettings, log: ServerLog) throws {
     let ends = Ends()
     self.ends = ends
-    _ = try folder.folder("keys")
     service = try AccountService(
       folder: folder.root, settings: settings, log: log,
       register: { user, done in

@@ -75,14 +75,6 @@ final class AccountView: Sendable {
   }
 }
 
-extension ServerTime {
-  /// Both clocks.
-  static var now: ServerTime {
-    ServerTime(
-      wall: WallTime(microseconds: WallClock.unixNanoseconds() / 1_000), instant: MonotonicClock.now())
-  }
-}
-
 /// What the thread that owns the accounts has; nobody else touches it.
 final class AccountThread {
   typealias Job = @Sendable (AccountThread) -> Void

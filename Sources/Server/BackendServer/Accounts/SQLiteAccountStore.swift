@@ -30,9 +30,7 @@ package final class SQLiteAccountStore: AccountStore {
 
   /// Opens the file again. When that fails, everything is still refused.
   func reopen() throws(SQLError) {
-    // What had the file open must let go of it first.
-    connection = try SQLConnection(path: ":memory:")
-    connection.refuseEverything()
+    connection = try .refusing()
     connection = try Self.open(path)
   }
 

@@ -7,28 +7,13 @@ final class WorkQueue: Sendable {
 
   /// A thread, and how many jobs it has.
   private final class Lane: Sendable {
-    let jobs: Mailbox<Job?>
+    let thread: JobThread
     let count = Atomic<Int>(0)
 
-    init() throws(SystemError) { jobs = try Mailbox(capacity: .max) }
-
-    func run(_ poller: inout Poller) {
-      var jobs: [Job?] = []
-      while true {
-        // A wait that the kernel refuses is a turn without news.
-        _ = try? poller.wait(until: nil)
-        self.jobs.drain(into: &jobs)
-        for job in jobs {
-          guard let job else { return }
-          job()
-          count.subtract(1, ordering: .relaxed)
-        }
-      }
-    }
+    init(name: String) throws(SystemError) { thread = try JobThread(name: name) }
   }
 
   private let lanes: [Lane]
-  private let threads: [WorkerThread]
   private let capacity: Int
   private let count = Atomic<Int>(0)
 
@@ -37,20 +22,8 @@ final class WorkQueue: Sendable {
   ///   - capacity: how many wait besides.
   init(name: String, threads: Int, capacity: Int) throws(SystemError) {
     var lanes: [Lane] = []
-    var started: [WorkerThread] = []
-    for _ in 0..<max(1, threads) {
-      let lane = try Lane()
-      let poller = try Poller()
-      try poller.add(lane.jobs.wakeUp.fileDescriptor, token: 0)
-      lanes.append(lane)
-      started.append(
-        try WorkerThread(name: name, moving: poller) { poller in
-          var poller = poller
-          lane.run(&poller)
-        })
-    }
+    for _ in 0..<max(1, threads) { lanes.append(try Lane(name: name)) }
     self.lanes = lanes
-    self.threads = started
     self.capacity = capacity + lanes.count
   }
 
@@ -63,8 +36,9 @@ final class WorkQueue: Sendable {
       return false
     }
     lane.count.add(1, ordering: .relaxed)
-    let isTaken = lane.jobs.send { [self] in
+    let isTaken = lane.thread.run { [self] in
       job()
+      lane.count.subtract(1, ordering: .relaxed)
       count.subtract(1, ordering: .relaxed)
     }
     if !isTaken {
@@ -79,10 +53,7 @@ final class WorkQueue: Sendable {
 
   /// Carries out what waits, and ends the threads. Only the first call waits.
   func stop() {
-    for lane in lanes {
-      lane.jobs.send(nil)
-      lane.jobs.close()
-    }
-    for thread in threads { thread.join() }
+    for lane in lanes { lane.thread.close() }
+    for lane in lanes { lane.thread.stop() }
   }
 }

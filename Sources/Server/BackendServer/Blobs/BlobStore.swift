@@ -38,7 +38,7 @@ package final class BlobStore: Sendable {
 
   package let files: BlobFiles
   let settings: Settings
-  private let threads: [DiskThread]
+  private let threads: [JobThread]
   /// Who writes a blob now.
   private let uploads = Mutex<[BlobID: BlobSink]>([:])
   private let totals: Mutex<Counts>
@@ -59,8 +59,8 @@ package final class BlobStore: Sendable {
       counts.storedByteCount += count
     }
     totals = Mutex(counts)
-    var threads: [DiskThread] = []
-    for number in 0..<max(1, settings.threadCount) { threads.append(try DiskThread(name: "blobs-\(number)")) }
+    var threads: [JobThread] = []
+    for number in 0..<max(1, settings.threadCount) { threads.append(try JobThread(name: "blobs-\(number)")) }
     self.threads = threads
   }
 

@@ -58,7 +58,7 @@ package final class BackendService: WebServerHandler {
   /// A request that may be read.
   private struct Admitted {
     let route: Route
-    let path: JSONObject
+    var path = JSONObject()
     var caller: Caller?
     var session: VerifiedSession?
     /// Of a session, to be looked at again when an answer was long in coming.
@@ -68,11 +68,15 @@ package final class BackendService: WebServerHandler {
   package func body(
     of request: HTTPRequest, byteCount: Int64, responder: HTTPResponder
   ) -> HTTPBodyDecision {
-    do throws(APIError) {
-      guard let part = parts.first(where: { $0.owns(request) }) else {
-        _ = try admit(request)
-        return .collect
+    guard let part = parts.first(where: { $0.owns(request) }) else {
+      let match = table.match(request.method, request.path)
+      do throws(APIError) { _ = try admit(request, match) } catch {
+        metrics.refused(match.name, error.status)
+        return .refuse(response(error, requestIDs.next(request)))
       }
+      return .collect
+    }
+    do throws(APIError) {
       guard !isDraining.load(ordering: .relaxed) else { throw APIError(.unavailable(.overloaded)) }
       let decision = part.body(of: request, byteCount: byteCount, responder: responder)
       switch decision {
@@ -82,7 +86,7 @@ package final class BackendService: WebServerHandler {
       }
       return decision
     } catch {
-      metrics.refused(table.name(request), error.status)
+      metrics.refused(table.match(request.method, request.path).name, error.status)
       return .refuse(response(error, requestIDs.next(request)))
     }
   }
@@ -97,12 +101,13 @@ package final class BackendService: WebServerHandler {
         if part.respond(to: request, with: responder) { return }
       }
       responder.late = response(APIError(.unavailable(.busy)), requestID)
-      trace.route = table.name(request)
-      let admitted = try admit(request)
+      let match = table.match(request.method, request.path)
+      trace.route = match.name
+      let admitted = try admit(request, match)
       let input = RouteInput(
         caller: admitted.caller, session: admitted.session, address: request.remoteAddress,
         userAgent: request.header("user-agent") ?? "", path: admitted.path,
-        query: try query(request, admitted.route),
+        query: try values(request, of: admitted.route.query),
         body: try body(request, admitted.route))
       switch admitted.route.service {
       case .elsewhere: throw .notFound
@@ -182,9 +187,9 @@ package final class BackendService: WebServerHandler {
   }
 
   /// Everything that the head tells.
-  private func admit(_ request: HTTPRequest) throws(APIError) -> Admitted {
+  private func admit(_ request: HTTPRequest, _ match: RouteTable.Match) throws(APIError) -> Admitted {
     let (route, found): (Route, [String: String])
-    switch table.match(request.method, request.path) {
+    switch match {
     case .route(let matched, let names): (route, found) = (matched, names)
     case .methods(let methods):
       throw APIError(
@@ -193,7 +198,7 @@ package final class BackendService: WebServerHandler {
     case .nothing: throw .notFound
     }
     guard !isDraining.load(ordering: .relaxed) else { throw APIError(.unavailable(.overloaded)) }
-    var admitted = Admitted(route: route, path: JSONObject())
+    var admitted = Admitted(route: route)
     if route.access != .open {
       let token = try bearer(request)
       let session = try session(token)
@@ -215,9 +220,8 @@ package final class BackendService: WebServerHandler {
       }
       path[name] = value
     }
-    return Admitted(
-      route: route, path: JSONObject(path), caller: admitted.caller, session: admitted.session,
-      token: admitted.token)
+    admitted.path = JSONObject(path)
+    return admitted
   }
 
   private func session(_ token: String) throws(APIError) -> VerifiedSession {
@@ -241,10 +245,6 @@ package final class BackendService: WebServerHandler {
   }
 
   // MARK: Parts of a request
-
-  private func query(_ request: HTTPRequest, _ route: Route) throws(APIError) -> JSONObject {
-    try values(request, of: route.query)
-  }
 
   private func values(_ request: HTTPRequest, of fields: [Shape.Field]) throws(APIError) -> JSONObject {
     var values: [String: JSONValue] = [:]
@@ -361,14 +361,6 @@ package final class BackendService: WebServerHandler {
     } catch {
       return .reject(response(error, requestID))
     }
-  }
-}
-
-extension JSONObject {
-  fileprivate mutating func set(_ name: String, _ value: JSONValue) {
-    var members = members
-    members[name] = value
-    self = JSONObject(members)
   }
 }
 

@@ -49,16 +49,16 @@ struct Route: Sendable {
   /// Its name in the OpenAPI document, `sendMessage`.
   let name: String
   let summary: String
-  var access = Access.device
-  var idempotency = Idempotency.ignored
-  var query: [Shape.Field] = []
-  var body = Body.none
+  let access: Access
+  let idempotency: Idempotency
+  let query: [Shape.Field]
+  let body: Body
   /// The most bytes of a body.
-  var bodyByteCount = 64 << 10
+  let bodyByteCount: Int
   /// The answer; nil is 204.
-  var answer: Shape.Record?
+  let answer: Shape.Record?
   /// Refusals besides those that every route of its access has.
-  var codes: [String] = []
+  let codes: [String]
   let service: Service
 
   /// The parts of `pattern`.
@@ -142,18 +142,16 @@ struct RouteTable: Sendable {
     /// Another method is needed: these.
     case methods([String])
     case nothing
-  }
 
-  /// The name of the route that a request is for; "none" for what is none.
-  func name(_ request: HTTPRequest) -> String {
-    if case .route(let route, _) = match(request.method, request.path) { route.name } else { "none" }
+    /// The route's name; "none" for what is none.
+    var name: String { if case .route(let route, _) = self { route.name } else { "none" } }
   }
 
   func match(_ method: String, _ path: String) -> Match {
-    let parts = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
+    let parts = Array(path.split(separator: "/", omittingEmptySubsequences: false).dropFirst())
     var methods: [String] = []
     for route in routes {
-      guard let found = route.match(Array(parts)) else { continue }
+      guard let found = route.match(parts) else { continue }
       if route.method == method { return .route(route, found) }
       methods.append(route.method)
     }

@@ -69,7 +69,7 @@ struct JSONObject: Sendable, Equatable {
 
   init(_ members: [String: JSONValue] = [:]) { self.members = members }
 
-  subscript(_ name: String) -> JSONValue? { members[name] }
+  mutating func set(_ name: String, _ value: JSONValue) { members[name] = value }
 
   func text(_ name: String) -> String? { if case .text(let text) = members[name] { text } else { nil } }
   func bytes(_ name: String) -> [UInt8]? { if case .bytes(let bytes) = members[name] { bytes } else { nil } }

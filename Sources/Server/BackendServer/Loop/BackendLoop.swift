@@ -80,7 +80,7 @@ package final class BackendLoop: Sendable {
     let inbox = try LoopInbox(countLimit: settings.waitingCount, byteLimit: settings.waitingByteCount)
     let counts = LoopCounts()
     let backend = try Backend(
-      store: store, random: random, limits: settings.limits, at: BackendThread.time())
+      store: store, random: random, limits: settings.limits, at: .now)
     let poller = try Poller()
     try poller.add(inbox.wakeUp.fileDescriptor, token: 0)
     let state = BackendThread(

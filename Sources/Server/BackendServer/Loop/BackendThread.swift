@@ -14,6 +14,8 @@ final class BackendThread {
   private let deliver: BackendLoop.Deliver
   /// Fetches that wait for rows, one of a device.
   private var parked: [DeviceID: Parked] = [:]
+  /// Not after the end of any of them; one that was answered earlier costs a turn.
+  private var nextPatience = Instant.distantFuture
   private var isDraining = false
   /// A copy of the store that is being made, and those that wait for it.
   private var copy: (copy: SQLBackup, request: LoopInbox.Copy)?
@@ -43,12 +45,6 @@ final class BackendThread {
     self.deliver = deliver
   }
 
-  /// Both clocks.
-  static func time() -> ServerTime {
-    ServerTime(
-      wall: WallTime(microseconds: WallClock.unixNanoseconds() / 1_000), instant: MonotonicClock.now())
-  }
-
   /// The thread's body.
   func run(_ poller: inout Poller) {
     while true {
@@ -65,20 +61,17 @@ final class BackendThread {
 
   private var nextDeadline: Instant {
     if copy != nil || !waitingCopies.isEmpty { return Instant(nanoseconds: .min) }
-    var next = min(nextTick, store.isUsable ? backend.nextDeadline : nextReopen)
-    for waiting in parked.values { next = min(next, waiting.until) }
-    return next
+    let next = min(nextTick, store.isUsable ? backend.nextDeadline : nextReopen)
+    return min(next, nextPatience)
   }
 
   private func turn(_ contents: LoopInbox.Contents) {
     reopenIfNeeded()
-    var items = contents.items
-    while !items.isEmpty {
-      let batch = items.prefix(settings.batchCount)
-      items.removeFirst(batch.count)
-      carryOut(Array(batch))
+    let items = contents.items
+    for start in stride(from: 0, to: items.count, by: settings.batchCount) {
+      carryOut(Array(items[start..<min(items.count, start + settings.batchCount)]))
     }
-    let now = Self.time()
+    let now = ServerTime.now
     if store.isUsable, backend.nextDeadline <= now.instant { backend.handleTimeout(at: now) }
     // A connection's requests came before its end, so they were carried out above.
     for connection in contents.closed { backend.connectionClosed(connection) }
@@ -87,16 +80,25 @@ final class BackendThread {
       nextTick = now.instant + settings.tickInterval
       tick(now)
     }
-    let due = parked.filter { $0.value.until <= now.instant }.keys
-    if !due.isEmpty { askAgain(due.sorted()) }
+    if nextPatience <= now.instant { answerThoseOutOfPatience(at: now.instant) }
     if contents.isDraining {
       isDraining = true
       answerParked()
     }
     waitingCopies += contents.copies
     goOnCopying()
+    countQueueRows()
+  }
+
+  private func countQueueRows() {
     let rows = store.queueRowCount
     counts.add { $0.queueRowCount = rows }
+  }
+
+  private func answerThoseOutOfPatience(at now: Instant) {
+    let due = parked.filter { $0.value.until <= now }.keys
+    nextPatience = parked.values.map(\.until).filter { $0 > now }.min() ?? .distantFuture
+    askAgain(due.sorted())
   }
 
   private func answerParked() {
@@ -129,10 +131,12 @@ final class BackendThread {
   private func carryOut(_ items: [LoopInbox.Item]) {
     // Watched from before on: rows may come with a request of the same transaction.
     for item in items where item.patience != nil { watch(item.call.caller.device, true) }
-    let now = Self.time()
+    let now = ServerTime.now
     let results = backend.handle(items.map(\.call), at: now)
     counts.batchSizes.observe(Double(items.count))
     counts.transactionTimes.observe(Double((MonotonicClock.now() - now.instant).nanoseconds) / 1e9)
+    // Before the answers: who has one and asks for the metrics finds it counted.
+    countQueueRows()
     var changed: [DeviceID] = []
     var faults: UInt64 = 0
     for (item, result) in zip(items, results) {
@@ -183,6 +187,7 @@ final class BackendThread {
     guard !isDraining, let patience = item.patience, let device = item.call.caller.device,
       patience.until > MonotonicClock.now()
     else { return false }
+    nextPatience = min(nextPatience, patience.until)
     let older = parked.updateValue(Parked(item: item, until: patience.until), forKey: device)
     older?.item.answer(.failure(.superseded))
     return true
@@ -202,7 +207,7 @@ final class BackendThread {
   // MARK: A store that failed
 
   private func reopenIfNeeded() {
-    let now = Self.time()
+    let now = ServerTime.now
     guard !store.isUsable, nextReopen <= now.instant else { return }
     nextReopen = now.instant + settings.reopenInterval
     do {

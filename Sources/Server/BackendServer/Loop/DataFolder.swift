@@ -1,4 +1,5 @@
 import Glibc
+import PalbeCrypto
 import PalbeEventLoop
 import PalbeUnits
 
@@ -51,23 +52,10 @@ package final class DataFolder: Sendable {
   /// A key of 32 random bytes, made at the first time: `keys/<name>`, mode 0600.
   package func key(_ name: String) throws(Failure) -> [UInt8] {
     let file = try folder("keys") + "/" + name
-    if let known = try Self.read(file) {
-      guard known.count == 32 else { throw Failure(description: "\(file) is not a key of 32 bytes") }
-      return known
-    }
-    var random = SystemRandom.source()
-    let key = random.bytes(32)
-    // Whole or not at all, also when the power fails.
-    let temporary = file + ".new"
-    unlink(temporary)
-    let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-    guard descriptor >= 0 else { throw Self.failure("make", temporary) }
-    defer { close(descriptor) }
-    guard write(descriptor, key, key.count) == key.count, fsync(descriptor) == 0,
-      rename(temporary, file) == 0
-    else { throw Self.failure("write", file) }
-    try Self.sync(path("keys"))
-    return key
+    do throws(KeyFile.Failure) {
+      let key = try KeyFile(file).readOrMake(byteCount: 32)
+      return key.span.withUnsafeBufferPointer { Array($0) }
+    } catch { throw Failure(description: error.description) }
   }
 
   private static func make(_ path: String) throws(Failure) {
@@ -80,27 +68,6 @@ package final class DataFolder: Sendable {
     guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
       throw Failure(description: "\(path) is no folder")
     }
-  }
-
-  /// Nil when there is none.
-  private static func read(_ file: String) throws(Failure) -> [UInt8]? {
-    let descriptor = open(file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
-    guard descriptor >= 0 else {
-      if errno == ENOENT { return nil }
-      throw failure("read", file)
-    }
-    defer { close(descriptor) }
-    var bytes = [UInt8](repeating: 0, count: 64)
-    let count = Glibc.read(descriptor, &bytes, bytes.count)
-    guard count >= 0 else { throw failure("read", file) }
-    return Array(bytes.prefix(count))
-  }
-
-  private static func sync(_ folder: String) throws(Failure) {
-    let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw failure("open", folder) }
-    defer { close(descriptor) }
-    guard fsync(descriptor) == 0 else { throw failure("write", folder) }
   }
 
   private static func failure(_ verb: String, _ path: String) -> Failure {

@@ -18,9 +18,3 @@ extension SessionVerifier {
   package func enrolled(_ device: DeviceID, with session: SessionID) {}
   package func revoked(_ device: DeviceID) {}
 }
-
-/// Knows no session: for a server that has no accounts.
-package struct NoSessions: SessionVerifier {
-  package init() {}
-  package func session(token: String) throws(BackendFailure) -> VerifiedSession { throw .notSignedIn }
-}

@@ -67,9 +67,7 @@ package struct DataBackup {
   package static func file(_ name: String, in folder: String) -> Source {
     Source(name: name) { target in
       let path = folder + "/" + name
-      var settings = SQLConnection.Settings()
-      settings.journal = .writeAhead
-      do throws(SQLError) { try SQLConnection(path: path, settings: settings).backUp(to: target) } catch {
+      do throws(SQLError) { try SQLConnection(path: path, settings: .server()).backUp(to: target) } catch {
         throw Failure(description: "cannot copy \(path): \(error)")
       }
     }

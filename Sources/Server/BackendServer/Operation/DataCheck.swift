@@ -205,9 +205,7 @@ package struct DataCheck {
       return nil
     }
     do throws(SQLError) {
-      var settings = SQLConnection.Settings()
-      settings.journal = .writeAhead
-      let connection = try SQLConnection(path: path, settings: settings)
+      let connection = try SQLConnection(path: path, settings: .server())
       let version = try connection.userVersion
       guard version <= newest else { throw .newerVersion(found: version, known: newest) }
       for line in try connection.statement("PRAGMA integrity_check").all({ $0.text(0) }) where line != "ok" {

@@ -42,7 +42,7 @@ package final class RequestMetrics: Sendable {
       open.subtract(1, ordering: .relaxed)
       let time = MonotonicClock.now() - trace.begun
       // A fetch that waits for rows says nothing about how fast the server is.
-      if trace.route != "queue" { latency.observe(Double(time.nanoseconds) / 1e9) }
+      if trace.route != "queue" { latency.observe(time.inSeconds) }
       count(trace.route, status)
       tell(trace.route, status, time, requestID)
     }

@@ -3,8 +3,6 @@ import PalbeUnits
 
 /// Every key of `palbe-server`'s configuration, each once, in the order in which they are shown.
 package enum ServerKeys {
-  private static func days(_ count: Int) -> TimeDelta { .seconds(count * 86_400) }
-
   // MARK: Where
 
   package static let port = Setting(
@@ -59,13 +57,13 @@ package enum ServerKeys {
   // MARK: What is kept
 
   package static let retention = Setting(
-    "retention.messages", "--retention", .duration(days(1)...days(3_650)), default: days(30),
+    "retention.messages", "--retention", .duration(.days(1)...(.days(3_650))), default: .days(30),
     "a message that a device has not fetched is dropped after this")
   package static let blobRetention = Setting(
-    "retention.blobs", "--blob-retention", .duration(days(1)...days(3_650)), default: days(30),
+    "retention.blobs", "--blob-retention", .duration(.days(1)...(.days(3_650))), default: .days(30),
     "an attachment is dropped after this")
   package static let uploadTime = Setting(
-    "retention.uploads", "--upload-time", .duration(.seconds(60)...days(7)), default: .seconds(900),
+    "retention.uploads", "--upload-time", .duration(.seconds(60)...(.days(7))), default: .seconds(900),
     "an upload must be complete within this")
   package static let reservedSpace = Setting(
     "blobs.reserved_space", "--reserved-space", .byteCount(0...(1 << 50)), default: 256 << 20,

@@ -11,24 +11,18 @@ package struct PushNotification: Hashable, Sendable {
 
   /// One line of JSON: the address, and the body that the device gets.
   package var line: [UInt8] {
-    var json = JSONWriter()
-    func member(_ name: String, _ value: String) {
-      json.key(name)
-      json.string(value)
+    let json = JSONWriter.object { json in
+      json.member("platform", token.platform == .ios ? "ios" : "ios_voip")
+      json.member("token", Hex.encode(token.bytes))
+      // A push that waits for the device is replaced by the next one of the same group.
+      json.member("collapse_id", group)
+      json.key("payload")
+      json.object {
+        $0.member("pb_kind", isWelcome ? "welcome" : "message")
+        $0.member("pb_wake", true)
+        $0.member("pb_group", group)
+      }
     }
-    json.beginObject()
-    member("platform", token.platform == .ios ? "ios" : "ios_voip")
-    member("token", Hex.encode(token.bytes))
-    // A push that waits for the device is replaced by the next one of the same group.
-    member("collapse_id", group.text)
-    json.key("payload")
-    json.beginObject()
-    member("pb_kind", isWelcome ? "welcome" : "message")
-    json.key("pb_wake")
-    json.bool(true)
-    member("pb_group", group.text)
-    json.endObject()
-    json.endObject()
     return json.bytes + [UInt8(ascii: "\n")]
   }
 }
@@ -43,7 +37,6 @@ struct PushQueue {
   }
   private struct Entry {
     var push: PushNotification
-    var due: Instant
     var attempts = 0
     var number: UInt64
   }
@@ -78,7 +71,7 @@ struct PushQueue {
 
   private mutating func put(_ push: PushNotification, _ key: Key, due: Instant, attempts: Int) {
     count += 1
-    entries[key] = Entry(push: push, due: due, attempts: attempts, number: count)
+    entries[key] = Entry(push: push, attempts: attempts, number: count)
     // Kept in order: what comes new is due now, and retries are few.
     let place = order.lastIndex { $0.due <= due }.map { $0 + 1 } ?? 0
     order.insert((due, count, key), at: place)

@@ -122,8 +122,7 @@ package final class PushSender: Sendable {
     let descriptor = LocalSocket.make()
     guard descriptor >= 0 else { return failure }
     defer { close(descriptor) }
-    var limit = timeval(tv_sec: 5, tv_usec: 0)
-    setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+    LocalSocket.setTimeout(descriptor, seconds: 5)
     guard LocalSocket.connect(descriptor, to: path) else { return failure }
     return Glibc.send(descriptor, line, line.count, Int32(MSG_NOSIGNAL)) == line.count ? nil : failure
   }

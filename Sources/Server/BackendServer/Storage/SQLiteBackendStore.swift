@@ -70,9 +70,7 @@ package final class SQLiteBackendStore: BackendStore {
   /// Opens the file again. When that fails, everything is still refused.
   package func reopen() throws(SQLError) {
     forget()
-    // What had the file open must let go of it first.
-    connection = try SQLConnection(path: ":memory:")
-    connection.refuseEverything()
+    connection = try .refusing()
     (connection, lastQueueID) = try Self.open(path, isExclusive: isExclusive)
     queueRowCount = try Self.queueRowCount(connection)
     queueIDAtBegin = lastQueueID

@@ -2,14 +2,14 @@ import CPalbeLinux
 import Glibc
 import PalbeEventLoop
 
-/// A thread that does what may wait for a disk, one job after another, so that nobody else waits for it.
-final class DiskThread: Sendable {
+/// A thread that does what may take long, one job after another, so that nobody else waits for it.
+final class JobThread: Sendable {
   /// Nil ends the thread.
   private typealias Job = (@Sendable () -> Void)?
   private let mailbox: Mailbox<Job>
   private let thread: WorkerThread
 
-  /// Streams have a job or a few at a time, so this many are never there.
+  /// Who leaves jobs bounds them: this many are never there.
   private static let capacity = 1 << 20
 
   init(name: String) throws(SystemError) {
@@ -35,11 +35,16 @@ final class DiskThread: Sendable {
   @discardableResult
   func run(_ job: @escaping @Sendable () -> Void) -> Bool { mailbox.send(job) }
 
-  /// Does what is left, and ends.
-  func stop() {
-    // A second call finds the mailbox closed, and the thread gone.
+  /// Takes no more jobs.
+  func close() {
+    // A second call finds the mailbox closed.
     mailbox.send(nil)
     mailbox.close()
+  }
+
+  /// Does what is left, and ends.
+  func stop() {
+    close()
     thread.join()
   }
 }
