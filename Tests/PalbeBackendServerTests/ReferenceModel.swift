@@ -1,5 +1,6 @@
 import PalbeBackendCore
 import PalbeBackendKit
+import PalbeUnits
 
 /// What the server must do, written from requirements 2 to 4 and not from its code: lists, and one function for each request
 /// that says how it must be answered.

@@ -1,4 +1,5 @@
 public import PalbeBackendCore
+public import PalbeUnits
 
 /// An account.
 public struct AccountRow: Hashable, Sendable {

@@ -1,6 +1,7 @@
 import PalbeAccountsCore
 import PalbeBackendCore
 import PalbeCrypto
+import PalbeUnits
 
 @testable import PalbeBackendServer
 

@@ -1,5 +1,6 @@
 public import PalbeAccountsCore
 public import PalbeBackendCore
+import PalbeUnits
 
 /// The reference store of accounts: dictionaries that a transaction copies.
 public struct MemoryAccountStore: AccountStore {

@@ -1,4 +1,5 @@
 public import PalbeBackendCore
+import PalbeUnits
 
 extension MemoryStore {
   public mutating func nextQueueID(at time: WallTime) -> QueueID {

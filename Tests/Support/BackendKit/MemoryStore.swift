@@ -1,4 +1,5 @@
 public import PalbeBackendCore
+import PalbeUnits
 
 /// The reference store: dictionaries, searched without indexes, that a transaction and a savepoint copy.
 public struct MemoryStore: BackendStore {

@@ -1,5 +1,6 @@
 public import PalbeBackendCore
 import PalbeMLSMessages
+import PalbeUnits
 import PalbeWire
 
 /// MLS messages as the server sees them: true at the front, nonsense behind.

@@ -1,4 +1,5 @@
 import PalbeBackendCore
+import PalbeUnits
 import Synchronization
 
 /// What clients were told, and whether it can all be true.

@@ -1,6 +1,7 @@
 import PalbeBackendCore
 import PalbeEventLoop
 import PalbeSQLStore
+import PalbeUnits
 
 /// A bare loop over SQLite that writes and reads the rows of the server's tables, with nothing decided: the statements are
 /// prepared, the small keys known, every transaction as durable as the server's.

@@ -1,5 +1,6 @@
-public import PalbeBackendCore
+import PalbeBackendCore
 public import PalbeCrypto
+public import PalbeUnits
 import PalbeWire
 
 /// Device tokens: `mdv_….` and a code over user and device, under a key of the server's.

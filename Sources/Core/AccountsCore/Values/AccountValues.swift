@@ -1,4 +1,4 @@
-public import PalbeBackendCore
+import PalbeBackendCore
 public import PalbeCrypto
 public import PalbeUnits
 

@@ -1,3 +1,5 @@
+import PalbeUnits
+
 /// An e-mail address in the one form in which accounts have it: ASCII, in lower case.
 ///
 /// What it takes is RFC 5321 §4.1.2 without quoted local parts and address literals. Lower case for the local part too: servers that

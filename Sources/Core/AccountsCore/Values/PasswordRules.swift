@@ -1,3 +1,4 @@
+import PalbeUnits
 import PalbeWire
 
 /// Why a password is refused.

@@ -1,3 +1,5 @@
+public import PalbeUnits
+
 /// Where an event goes; `Backend.subscribers(of:)` are the connections.
 public enum Topic: Hashable, Sendable {
   case device(DeviceID)

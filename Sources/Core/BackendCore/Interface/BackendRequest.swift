@@ -1,3 +1,5 @@
+public import PalbeUnits
+
 /// Who asks. The shell has verified it: a session's user, and the device whose token came with it.
 public struct Caller: Hashable, Sendable {
   /// The session's user.

@@ -1,3 +1,5 @@
+public import PalbeUnits
+
 /// What a request is answered with.
 public enum BackendResponse: Hashable, Sendable {
   case done

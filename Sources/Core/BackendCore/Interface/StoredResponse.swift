@@ -1,3 +1,4 @@
+import PalbeUnits
 import PalbeWire
 
 /// The form in which a first answer is kept for repetitions: answers of requests that change something.

@@ -1,3 +1,5 @@
+import PalbeUnits
+
 /// Requests of connections; what they change is in memory, and they ask the store only who may.
 extension Backend {
   /// The connections that hear a topic now.

@@ -1,3 +1,5 @@
+import PalbeUnits
+
 /// Who may ask for what. Every request passes `authenticate`; every one about a group passes `membership`.
 extension Backend {
   /// The caller's device; throws when it is not enrolled, another user's, or revoked.

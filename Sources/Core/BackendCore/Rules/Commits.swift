@@ -1,4 +1,5 @@
 import PalbeMLSMessages
+import PalbeUnits
 
 /// A commit: who may send it, whether its declared change is complete, and what it does.
 ///

@@ -1,4 +1,5 @@
 import PalbeMLSMessages
+import PalbeUnits
 
 /// Whether the change that a commit declares fits the group and its sender.
 extension Backend {

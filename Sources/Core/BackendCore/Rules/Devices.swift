@@ -1,4 +1,5 @@
 import PalbeMLSMessages
+import PalbeUnits
 import PalbeWire
 
 /// Users, devices, key packages.

@@ -1,3 +1,5 @@
+import PalbeUnits
+
 /// Groups: their beginning, what members see of them, roles, leaving.
 extension Backend {
   /// The pair of a direct chat, the same from both sides: made here, so that nobody takes the place of others.

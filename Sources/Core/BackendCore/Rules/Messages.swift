@@ -1,4 +1,5 @@
 import PalbeMLSMessages
+import PalbeUnits
 
 /// Messages into the log and the queues, and out of the queues again.
 extension Backend {

@@ -1,3 +1,5 @@
+import PalbeUnits
+
 /// Cursors, unread counts, scopes, blobs.
 extension Backend {
   mutating func setScope(

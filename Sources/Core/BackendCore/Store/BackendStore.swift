@@ -1,3 +1,5 @@
+public import PalbeUnits
+
 /// Where the server's tables are.
 ///
 /// The core calls `begin`, then operations, then `commit` or `rollBack`; each request lies between `setSavepoint` and

@@ -1,3 +1,5 @@
+public import PalbeUnits
+
 /// A user's row.
 public struct UserRow: Hashable, Sendable {
   public var id: UserID

@@ -1,3 +1,4 @@
+public import PalbeUnits
 public import PalbeWire
 
 /// A server's own word in a device's queue.

@@ -1,3 +1,5 @@
+import PalbeUnits
+
 /// The 32 random bytes that MLS knows a group by (RFC 9420 `group_id`).
 public struct MLSGroupID: Hashable, Sendable {
   /// The bytes.

@@ -1,5 +1,6 @@
 import PalbeCrypto
 import PalbeSQLStore
+import PalbeUnits
 
 /// Looks whether a file of accounts holds together, for `palbe-server check`.
 ///

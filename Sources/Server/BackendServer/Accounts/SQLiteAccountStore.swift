@@ -2,6 +2,7 @@ import PalbeAccountsCore
 import PalbeBackendCore
 import PalbeCrypto
 import PalbeSQLStore
+import PalbeUnits
 
 /// Accounts and sessions in one SQLite file of their own, so that a backup of messages holds no password's hash.
 ///

@@ -1,5 +1,6 @@
 import Glibc
 import PalbeBackendCore
+import PalbeUnits
 import PalbeWire
 
 /// Why bytes could not be stored or read.

@@ -1,5 +1,6 @@
 import PalbeBackendCore
 import PalbeEventLoop
+import PalbeUnits
 import PalbeWebServer
 
 /// Why a request about a blob's bytes is refused, with the code of the errors table.

@@ -1,5 +1,6 @@
 import Glibc
 import PalbeBackendCore
+import PalbeUnits
 import PalbeWebServer
 import Synchronization
 

@@ -1,6 +1,7 @@
 import Glibc
 import PalbeBackendCore
 import PalbeEventLoop
+import PalbeUnits
 import Synchronization
 
 /// The bytes of all blobs: uploads piece by piece that can go on later, downloads by pieces, on threads of their own.

@@ -1,5 +1,6 @@
 import PalbeBackendCore
 import PalbeCrypto
+import PalbeUnits
 import PalbeWebServer
 import PalbeWire
 

@@ -1,4 +1,5 @@
 import PalbeBackendCore
+import PalbeUnits
 import PalbeWire
 
 /// Answers as JSON.

@@ -86,8 +86,9 @@ struct Route: Sendable {
 
   /// The shapes of what stands in paths, by name.
   static let pathShapes: [String: Shape] = [
-    "user": .id(UserKind.prefix), "device": .id(DeviceKind.prefix), "group": .id(GroupIdentifierKind.prefix),
-    "blob": .id(BlobKind.prefix), "session": .id(SessionKind.prefix),
+    "user": .id(UserIdentifierKind.prefix), "device": .id(DeviceIdentifierKind.prefix),
+    "group": .id(GroupIdentifierKind.prefix),
+    "blob": .id(BlobIdentifierKind.prefix), "session": .id(SessionKind.prefix),
   ]
 
   /// The names that stand in the pattern, in order.

@@ -1,5 +1,6 @@
 import PalbeAccountsCore
 import PalbeBackendCore
+import PalbeUnits
 import PalbeWire
 
 /// The form of a JSON value. It is read by it and described by it, so that the two cannot differ.
@@ -181,11 +182,11 @@ extension Shape {
 
   private static func isID(_ text: String, _ prefix: String) -> Bool {
     switch prefix {
-    case UserKind.prefix: Identifier<UserKind>(text) != nil
-    case DeviceKind.prefix: Identifier<DeviceKind>(text) != nil
+    case UserIdentifierKind.prefix: Identifier<UserIdentifierKind>(text) != nil
+    case DeviceIdentifierKind.prefix: Identifier<DeviceIdentifierKind>(text) != nil
     case GroupIdentifierKind.prefix: Identifier<GroupIdentifierKind>(text) != nil
-    case BlobKind.prefix: Identifier<BlobKind>(text) != nil
-    case MessageKind.prefix: Identifier<MessageKind>(text) != nil
+    case BlobIdentifierKind.prefix: Identifier<BlobIdentifierKind>(text) != nil
+    case MessageIdentifierKind.prefix: Identifier<MessageIdentifierKind>(text) != nil
     case SessionKind.prefix: Identifier<SessionKind>(text) != nil
     default: false
     }

@@ -1,12 +1,13 @@
 import PalbeBackendCore
+import PalbeUnits
 
 /// The shapes of the API's objects.
 extension Shape {
-  static let user = Shape.id(UserKind.prefix)
-  static let device = Shape.id(DeviceKind.prefix)
+  static let user = Shape.id(UserIdentifierKind.prefix)
+  static let device = Shape.id(DeviceIdentifierKind.prefix)
   static let group = Shape.id(GroupIdentifierKind.prefix)
-  static let blob = Shape.id(BlobKind.prefix)
-  static let message = Shape.id(MessageKind.prefix)
+  static let blob = Shape.id(BlobIdentifierKind.prefix)
+  static let message = Shape.id(MessageIdentifierKind.prefix)
   static let mlsID = Shape.bytes(16...64)
   static let role = Shape.choice(ChatRole.allCases.map(\.word))
   static let scope = Shape.choice(["all", "none"])

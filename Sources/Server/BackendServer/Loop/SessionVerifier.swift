@@ -1,5 +1,6 @@
 import PalbeAccountsCore
 import PalbeBackendCore
+import PalbeUnits
 
 /// Who knows whether an access token holds.
 package protocol SessionVerifier: Sendable {

@@ -1,6 +1,7 @@
 import Glibc
 import PalbeBackendCore
 import PalbeSQLStore
+import PalbeUnits
 
 /// Looks whether a folder holds what the server relies on (requirements 4.1), and repairs what can be derived.
 ///

@@ -1,4 +1,5 @@
 import PalbeBackendCore
+import PalbeUnits
 import PalbeWire
 
 /// What a client says on the socket.

@@ -1,5 +1,6 @@
 import PalbeBackendCore
 import PalbeSQLStore
+import PalbeUnits
 
 /// Users, devices, key packages, blobs, first answers.
 extension SQLiteBackendStore {

@@ -1,5 +1,6 @@
 import PalbeBackendCore
 import PalbeSQLStore
+import PalbeUnits
 
 /// Groups, members, leaves.
 extension SQLiteBackendStore {

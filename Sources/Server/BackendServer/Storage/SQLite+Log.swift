@@ -1,5 +1,6 @@
 import PalbeBackendCore
 import PalbeSQLStore
+import PalbeUnits
 
 /// The log: a row's id is its group's key and its sequence in one number, so that a group's rows lie together.
 extension SQLiteBackendStore {

@@ -1,5 +1,6 @@
 import PalbeBackendCore
 import PalbeSQLStore
+import PalbeUnits
 import PalbeWire
 
 /// The devices' queues.

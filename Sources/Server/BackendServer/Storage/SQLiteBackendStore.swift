@@ -1,5 +1,6 @@
 import PalbeBackendCore
 import PalbeSQLStore
+import PalbeUnits
 
 /// The server's tables in one SQLite file.
 ///

@@ -1,5 +1,3 @@
-public import PalbeUnits
-
 /// What an identifier names, and the word that its text begins with.
 public protocol IdentifierKind: Sendable {
   /// Such as "usr".
@@ -76,11 +74,11 @@ extension Identifier: CustomStringConvertible {
 }
 
 /// Users.
-public enum UserKind: IdentifierKind {
+public enum UserIdentifierKind: IdentifierKind {
   public static let prefix = "usr"
 }
 /// Devices.
-public enum DeviceKind: IdentifierKind {
+public enum DeviceIdentifierKind: IdentifierKind {
   public static let prefix = "mdv"
 }
 /// Groups.
@@ -88,27 +86,27 @@ public enum GroupIdentifierKind: IdentifierKind {
   public static let prefix = "grp"
 }
 /// Blobs.
-public enum BlobKind: IdentifierKind {
+public enum BlobIdentifierKind: IdentifierKind {
   public static let prefix = "blb"
 }
 /// Calls.
-public enum CallKind: IdentifierKind {
+public enum CallIdentifierKind: IdentifierKind {
   public static let prefix = "call"
 }
 /// Messages, named by their sender (`clientMsgId`).
-public enum MessageKind: IdentifierKind {
+public enum MessageIdentifierKind: IdentifierKind {
   public static let prefix = "msg"
 }
 
 /// `usr_…`: an account.
-public typealias UserID = Identifier<UserKind>
+public typealias UserID = Identifier<UserIdentifierKind>
 /// `mdv_…`: a device of a user, one leaf in each of its groups.
-public typealias DeviceID = Identifier<DeviceKind>
+public typealias DeviceID = Identifier<DeviceIdentifierKind>
 /// `grp_…`: a group's display id, made by the server.
 public typealias GroupID = Identifier<GroupIdentifierKind>
 /// `blb_…`: an attachment.
-public typealias BlobID = Identifier<BlobKind>
+public typealias BlobID = Identifier<BlobIdentifierKind>
 /// `call_…`: a call.
-public typealias CallID = Identifier<CallKind>
+public typealias CallID = Identifier<CallIdentifierKind>
 /// The sender's name of a message, under which a repetition is known.
-public typealias ClientMessageID = Identifier<MessageKind>
+public typealias ClientMessageID = Identifier<MessageIdentifierKind>
