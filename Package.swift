@@ -106,6 +106,7 @@ let targets: [Target] = [
       "PalbeCrypto", "PalbeProtobuf", "PalbeRTP", "PalbeCongestion", "PalbeSDP", "PalbeSRTP", "PalbeICE",
       "PalbeDTLS", "PalbeLiveKit", "PalbeFrameEncryption",
     ]),
+  library("Core", "ChatCore", base + ["PalbeProtobuf", "PalbeCrypto", "PalbeMLS", "PalbeMLSMessages"]),
   library("Core", "BackendCore", base + ["PalbeMLSMessages"]),
   library("Core", "AccountsCore", base + ["PalbeCrypto", "PalbeWebTokens", "PalbeBackendCore"]),
 
@@ -309,6 +310,10 @@ let targets: [Target] = [
       "CPalbeLinux", "CPalbeZlib",
       "CPalbeMallocCounter",
     ]),
+  tests(
+    "PalbeChatCore",
+    base + ["PalbeProtobuf", "PalbeCrypto", "PalbeMLS", "PalbeMLSMessages", "PalbeTestKit"],
+    exclude: ["Vectors"]),
   tests("PalbeBackendCore", base + ["PalbeMLSMessages", "PalbeBackendKit"]),
   tests(
     "PalbeAccountsCore", base + ["PalbeCrypto", "PalbeWebTokens", "PalbeBackendCore", "PalbeBackendKit"]),

@@ -1,0 +1,11 @@
+/// What a member may do in a group; the stronger is the greater (S0-105).
+package enum ChatRole: UInt8, Hashable, Comparable, Sendable, CaseIterable {
+  /// Sends and leaves.
+  case member = 1
+  /// Adds and removes members too, and renames.
+  case admin = 2
+  /// Gives roles too. Who made the group is one.
+  case owner = 3
+
+  package static func < (left: ChatRole, right: ChatRole) -> Bool { left.rawValue < right.rawValue }
+}
