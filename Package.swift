@@ -360,7 +360,8 @@ let innerProducts: [Product] =
   : [
     "PalbeWire", "PalbeWebTokens", "PalbeProtobuf", "PalbeRTP", "PalbeCongestion", "PalbeSDP", "PalbeSRTP",
     "PalbeICE", "PalbeDTLS", "PalbeDataChannels", "PalbeLiveKit", "PalbeOpus", "PalbeVP8", "PalbeMediaFiles",
-    "PalbeSFUCore", "PalbeCallCore", "PalbeWebServer", "PalbeSFUServer", "PalbeYAML", "PalbeBackendCore",
+    "PalbeSFUCore", "PalbeCallCore", "PalbeChatCore", "PalbeWebServer", "PalbeSFUServer", "PalbeYAML",
+    "PalbeBackendCore",
     "PalbeAccountsCore", "PalbeBackendKit", "PalbeBackendServer",
   ].map { .library(name: $0, targets: [$0]) }
 

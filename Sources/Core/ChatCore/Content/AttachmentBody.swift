@@ -1,4 +1,4 @@
-package import PalbeUnits
+import PalbeUnits
 
 /// A file in a chat.
 package struct AttachmentBody: Equatable, Sendable {

@@ -1,4 +1,4 @@
-package import PalbeCrypto
+import PalbeCrypto
 
 /// A file's key. A box, because a message is copied and a secret must not be: all copies refer to one buffer, which is
 /// wiped when the last lets go.

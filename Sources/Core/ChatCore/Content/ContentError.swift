@@ -1,5 +1,5 @@
-package import PalbeProtobuf
-package import PalbeWire
+import PalbeProtobuf
+import PalbeWire
 
 /// Why a message cannot be written, or bytes are not one.
 package enum ContentError: Error, Equatable, Sendable {

@@ -1,4 +1,4 @@
-package import PalbeUnits
+import PalbeUnits
 
 /// One message of a chat, as its sender wrote it: what an MLS application message carries (docs/wire-format.md).
 ///

@@ -1,4 +1,4 @@
-package import PalbeUnits
+import PalbeUnits
 
 /// A text with the people it mentions and the message it answers.
 package struct TextBody: Equatable, Sendable {

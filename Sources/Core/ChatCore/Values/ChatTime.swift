@@ -1,4 +1,4 @@
-package import PalbeUnits
+import PalbeUnits
 
 /// The clocks of a device, read together by the shell.
 ///

@@ -1,5 +1,5 @@
-package import PalbeMLSMessages
-package import PalbeUnits
+import PalbeMLSMessages
+import PalbeUnits
 
 /// Who sends: a device of a user. It is the identity in the credential of the device's leaves.
 package struct DeviceName: Hashable, Sendable {

@@ -1,4 +1,4 @@
-package import PalbeUnits
+import PalbeUnits
 
 /// What replies, reactions, edits and deletions name: the id that a message's sender gave it.
 package typealias MessageRef = ClientMessageID
