@@ -1,4 +1,5 @@
 import PalbeLiveKit
+import PalbeProtobuf
 import PalbeSFUCore
 import Testing
 
@@ -77,6 +78,25 @@ struct AccessTokenTests {
     var expected = grant
     expected.roomSettings = nil
     #expect(renewed.grant == expected)
+  }
+
+  @Test(
+    "S4-3: the tag require_e2ee makes a room that takes only encrypted tracks, by a token or by CreateRoom")
+  func encryptionTag() throws {
+    for (tags, isRequired) in [
+      (#"{"require_e2ee":"true"}"#, true), (#"{"require_e2ee":"Yes"}"#, true),
+      (#"{"require_e2ee":"false"}"#, false), (#"{"require_e2ee":"0"}"#, false), (#"{"other":"true"}"#, nil),
+    ] as [(String, Bool?)] {
+      let claims = #"{"iss":"devkey","sub":"a","exp":\#(now + 60),"roomConfig":{"tags":\#(tags)}}"#
+      let grant = try AccessToken(verifying: token(claims: claims), keys: keys, now: now).grant
+      #expect(grant.roomSettings?.requiresE2EE == isRequired)
+      let request = try LiveKit.CreateRoomRequest(json: #"{"name":"hall","tags":\#(tags)}"#)
+      guard case .create(let settings)? = RoomCommand(.createRoom(request)) else {
+        Issue.record("no command")
+        continue
+      }
+      #expect(settings.requiresE2EE == isRequired && settings.name == "hall")
+    }
   }
 
   @Test("validity has a leeway of 60 s on both sides")

@@ -5,11 +5,12 @@ import PalbeProtobuf
 import PalbeSFUCore
 import PalbeServerObservation
 import PalbeUnits
-import PalbeWebServer
 import PalbeWire
+import Synchronization
 import Testing
 
 @_spi(Testing) @testable import PalbeSFUServer
+@testable import PalbeWebServer
 
 @Suite("Drain, reload and metrics over real sockets (S4 part 5)", .timeLimit(.minutes(1)))
 struct OperationTests {
@@ -54,6 +55,49 @@ struct OperationTests {
     #expect(validate(server, "hall").status == 404)
     #expect(validate(server, "hall").body == "requested room does not exist")
     #expect(HTTP.ask(server.signalingAddress.port, join(server, "hall"), upgrades: true).status == 404)
+  }
+
+  @Test(
+    "LiveKit protocol §4 (18): no place for another room on its worker is 503, from validate and upgrade; others are joined"
+  )
+  func full() async throws {
+    let server = try SFUServer.onLoopback(workers: 1) { $0.worker.maxRooms = 1 }
+    let socket = try await WebSocketClient.connect(to: server.url + join(server, "hall"))
+    var messages = socket.messages.makeAsyncIterator()
+    _ = await messages.next()
+    let answers = [
+      validate(server, "other"),
+      HTTP.ask(server.signalingAddress.port, join(server, "other"), upgrades: true),
+    ]
+    #expect(answers.allSatisfy { $0.status == 503 && $0.body == "the server has as many rooms as it may" })
+    #expect(validate(server, "hall").status == 200)
+  }
+
+  @Test("LiveKit protocol §4 (18): where a worker does not keep up validate says 503, as the join does")
+  func overloaded() throws {
+    let inbox = try WorkerInbox()
+    let service = SignalingService(
+      access: LiveAccess(keys: [Tokens.key: Tokens.secret], rooms: SFUConfiguration(candidates: [])),
+      inboxes: [inbox], rooms: LiveRooms(workerCount: 1), log: ServerLog(level: .warning))
+    func statuses() -> [Int] {
+      let query: [HTTPRequest.Field] = [
+        .init("join_request", JoinRequests.item()),
+        .init("access_token", Tokens.join(room: "hall", identity: "i")),
+      ]
+      let found = Mutex<[Int]>([])
+      let request = HTTPRequest(path: "/rtc/v1/validate", query: query)
+      service.respond(to: request, with: .forTests { answer in found.withLock { $0.append(answer.status) } })
+      let socket = WebSocket(queueByteLimit: 1 << 20) { _ in }
+      switch service.upgrade(HTTPRequest(path: "/rtc/v1", query: query), socket: socket) {
+      case .accept: return found.withLock { $0 } + [101]
+      case .reject(let answer): return found.withLock { $0 } + [answer.status]
+      }
+    }
+    #expect(statuses() == [200, 101])
+    let socket = WebSocket(queueByteLimit: 1 << 20) { _ in }
+    let client = SignalingConnection(socket: socket, inbox: inbox)
+    while inbox.post(.signal(client, [])) {}
+    #expect(statuses() == [503, 503])
   }
 
   @Test("a reload changes keys and rooms for those who come, and disturbs nobody who is there")
@@ -121,7 +165,8 @@ struct OperationTests {
     defer { for end in ends { close(end) } }
     let log = ServerLog(level: .info, descriptor: ends[1])
     let service = SignalingService(
-      access: LiveAccess(keys: [:], createsRooms: true), inboxes: [], rooms: LiveRooms(), log: log)
+      access: LiveAccess(keys: [:], rooms: SFUConfiguration(candidates: [])), inboxes: [],
+      rooms: LiveRooms(workerCount: 1), log: log)
     let start = MonotonicClock.now()
     for _ in 0..<2_000 {
       service.respond(to: HTTPRequest(path: "/rtc/validate"), with: .forTests { #expect($0.status == 401) })

@@ -224,8 +224,8 @@ struct UnansweredCallTests {
   func bounded() throws {
     let inbox = try WorkerInbox()
     let service = RoomService(
-      access: LiveAccess(keys: [Tokens.key: Tokens.secret], createsRooms: true), inboxes: [inbox, inbox],
-      rooms: LiveRooms())
+      access: LiveAccess(keys: [Tokens.key: Tokens.secret], rooms: SFUConfiguration(candidates: [])),
+      inboxes: [inbox, inbox], rooms: LiveRooms(workerCount: 2))
     let answers = Mutex<[Int: Int]>([:])
     func ask() {
       let responder = HTTPResponder.forTests { response in

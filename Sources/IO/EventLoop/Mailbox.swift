@@ -38,6 +38,9 @@ public final class Mailbox<Message: Sendable>: Sendable {
     return accepted
   }
 
+  /// False when a message would be refused.
+  public var hasRoom: Bool { state.withLock { !$0.isClosed && $0.messages.count < capacity } }
+
   /// Replaces `messages` by all that wait, oldest first. Handing in the same array each time keeps its
   /// storage, up to 256 messages.
   public func drain(into messages: inout [Message]) {

@@ -126,7 +126,7 @@ public final class SFUServer: Sendable {
   /// Opens all ports and starts.
   public init(_ configuration: Configuration) throws(SFUServerError) {
     let log = configuration.log
-    let rooms = LiveRooms()
+    let rooms = LiveRooms(workerCount: max(1, configuration.workerCount))
     let webhooks = try WebhookSender.make(configuration)
     let workers: Workers
     do throws(SFUServerError) {
@@ -138,8 +138,7 @@ public final class SFUServer: Sendable {
       webhooks.stop()
       throw error
     }
-    let access = LiveAccess(
-      keys: configuration.keys, createsRooms: configuration.worker.createsRooms)
+    let access = LiveAccess(keys: configuration.keys, rooms: configuration.worker)
     let service = SignalingService(access: access, inboxes: workers.inboxes, rooms: rooms, log: log)
     do throws(SFUServerError) {
       webs = try Self.listen(configuration, service)
@@ -207,7 +206,7 @@ public final class SFUServer: Sendable {
   public func reload(_ configuration: Configuration) throws(SFUServerError) {
     let target = try WebhookTarget(configuration)
     log.setLevel(configuration.log.level)
-    access.change(keys: configuration.keys, createsRooms: configuration.worker.createsRooms)
+    access.change(keys: configuration.keys, rooms: configuration.worker)
     webhooks.change(to: target)
     var worker = configuration.worker
     worker.serverVersion = Release.version

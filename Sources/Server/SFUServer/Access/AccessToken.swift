@@ -197,17 +197,25 @@ extension RoomSettings {
   fileprivate init(_ configuration: LiveKit.RoomConfiguration, name: String) {
     self.init(
       name: name, emptyTimeout: configuration.emptyTimeout, departureTimeout: configuration.departureTimeout,
-      maxParticipants: configuration.maxParticipants, metadata: configuration.metadata)
+      maxParticipants: configuration.maxParticipants, metadata: configuration.metadata,
+      tags: configuration.tags)
   }
+
+  /// LiveKit's messages have no word for it, but tags that mean what an operator wants: a room with this one takes only tracks
+  /// that are encrypted end to end.
+  static let encryptionTag = "require_e2ee"
 
   /// The same for what LiveKit's messages have in common.
   init(
-    name: String, emptyTimeout: UInt32, departureTimeout: UInt32, maxParticipants: UInt32, metadata: String
+    name: String, emptyTimeout: UInt32, departureTimeout: UInt32, maxParticipants: UInt32, metadata: String,
+    tags: [String: String]
   ) {
     self.init(name: name)
     self.emptyTimeout = emptyTimeout == 0 ? nil : emptyTimeout
     self.departureTimeout = departureTimeout == 0 ? nil : departureTimeout
     self.maxParticipants = maxParticipants
     self.metadata = metadata.isEmpty ? nil : metadata
+    // A word that is not known means that somebody wanted it.
+    requiresE2EE = tags[Self.encryptionTag].map { !["", "0", "false"].contains($0.lowercased()) }
   }
 }

@@ -1,3 +1,4 @@
+import PalbeSFUCore
 import Synchronization
 
 /// Who may come in: what may change while the server runs. Read and written by any thread.
@@ -5,15 +6,20 @@ final class LiveAccess: Sendable {
   private struct State {
     var keys: [String: String]
     var createsRooms: Bool
+    var maxRooms: Int
   }
   private let state: Mutex<State>
 
-  init(keys: [String: String], createsRooms: Bool) {
-    state = Mutex(State(keys: keys, createsRooms: createsRooms))
+  init(keys: [String: String], rooms: SFUConfiguration) {
+    state = Mutex(Self.state(keys, rooms))
   }
 
-  func change(keys: [String: String], createsRooms: Bool) {
-    state.withLock { $0 = State(keys: keys, createsRooms: createsRooms) }
+  func change(keys: [String: String], rooms: SFUConfiguration) {
+    state.withLock { $0 = Self.state(keys, rooms) }
+  }
+
+  private static func state(_ keys: [String: String], _ rooms: SFUConfiguration) -> State {
+    State(keys: keys, createsRooms: rooms.createsRooms, maxRooms: rooms.maxRooms)
   }
 
   /// API key name to secret.
@@ -21,6 +27,9 @@ final class LiveAccess: Sendable {
 
   /// The first who joins makes the room.
   var createsRooms: Bool { state.withLock { $0.createsRooms } }
+
+  /// Rooms of one worker.
+  var maxRooms: Int { state.withLock { $0.maxRooms } }
 
   var resolver: JoinResolver { JoinResolver(keys: keys) }
 }

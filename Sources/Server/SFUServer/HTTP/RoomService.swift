@@ -256,7 +256,7 @@ extension RoomSettings {
   init(_ request: LiveKit.CreateRoomRequest) {
     self.init(
       name: request.name, emptyTimeout: request.emptyTimeout, departureTimeout: request.departureTimeout,
-      maxParticipants: request.maxParticipants, metadata: request.metadata)
+      maxParticipants: request.maxParticipants, metadata: request.metadata, tags: request.tags)
   }
 }
 

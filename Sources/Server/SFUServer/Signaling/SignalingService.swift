@@ -88,20 +88,27 @@ final class SignalingService: WebServerHandler {
       return .reject(answer("not found", status: 404))
     }
     do throws(JoinRefusal) {
-      let details = try resolve(request)
-      let inbox = inboxes[RoomPlacement.worker(of: details.grant.room, among: inboxes.count)]
+      let (details, inbox) = try resolve(request)
       let connection = SignalingConnection(socket: socket, inbox: inbox)
       // Before the acceptance: a server that is too busy can still say so with a status.
-      guard inbox.post(.join(connection, details)) else {
-        throw .unavailable("the server is overloaded")
-      }
+      guard inbox.post(.join(connection, details)) else { throw Self.overload }
       return .accept(connection)
     } catch {
       return .reject(refuse(error, request))
     }
   }
 
-  private func resolve(_ request: HTTPRequest) throws(JoinRefusal) -> JoinDetails {
+  private static let overload = JoinRefusal.unavailable("the server is overloaded")
+
+  /// How somebody joins, and whose room it is. Whoever asks first whether it may hears the same (field fault 18).
+  private func resolve(_ request: HTTPRequest) throws(JoinRefusal) -> (JoinDetails, WorkerInbox) {
+    let details = try admitted(request)
+    let inbox = inboxes[RoomPlacement.worker(of: details.grant.room, among: inboxes.count)]
+    guard inbox.hasRoom else { throw Self.overload }
+    return (details, inbox)
+  }
+
+  private func admitted(_ request: HTTPRequest) throws(JoinRefusal) -> JoinDetails {
     guard phase.load(ordering: .relaxed) < Phase.stopping.rawValue else {
       throw .unavailable("the server is shutting down")
     }
@@ -112,6 +119,9 @@ final class SignalingService: WebServerHandler {
     guard access.createsRooms else {
       // A browser client looks for these words (livekit-protocol.md 1.0, fact 2).
       throw JoinRefusal(status: 404, reason: "requested room does not exist")
+    }
+    guard rooms.count(beside: details.grant.room) < access.maxRooms else {
+      throw .unavailable("the server has as many rooms as it may")
     }
     return details
   }

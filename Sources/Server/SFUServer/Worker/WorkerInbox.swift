@@ -53,6 +53,9 @@ final class WorkerInbox: Sendable {
 
   func post(_ message: Control) { controls.send(message) }
 
+  /// False when a message of a client's would be refused.
+  var hasRoom: Bool { signals.hasRoom }
+
   /// When the worker last looked at its work.
   var lastTurn: Instant { Instant(nanoseconds: turnedAt.load(ordering: .relaxed)) }
 
