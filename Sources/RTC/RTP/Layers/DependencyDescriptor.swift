@@ -25,6 +25,7 @@ public struct DependencyDescriptor: Hashable, Sendable, BitwiseCopyable {
 
   private static let mandatoryBitCount = 24
   private static let flagBitCount = 5
+  private static let hasStructureFlag: UInt8 = 0x80
 
   /// Reads the extension's data.
   ///
@@ -33,29 +34,34 @@ public struct DependencyDescriptor: Hashable, Sendable, BitwiseCopyable {
   public static func parse(
     _ bytes: Span<UInt8>, with structure: inout FrameDependencyStructure
   ) throws(WireError) -> DependencyDescriptor {
-    guard bytes.count >= 3 else { throw .truncated(needed: 3, have: bytes.count) }
-    if bytes.count > 3, bytes[3] & 0x80 != 0 {
-      var cursor = BitCursor()
-      try cursor.skip(mandatoryBitCount + flagBitCount, in: bytes)
-      let fresh = try FrameDependencyStructure(&cursor, in: bytes)
-      let descriptor = try DependencyDescriptor(bytes, fresh, &cursor)
-      structure = fresh
-      return descriptor
+    var (flags, cursor) = try begin(bytes)
+    guard flags & hasStructureFlag != 0 else {
+      return try DependencyDescriptor(bytes, flags, structure, &cursor)
     }
+    let fresh = try FrameDependencyStructure(&cursor, in: bytes)
+    let descriptor = try DependencyDescriptor(bytes, flags, fresh, &cursor)
+    structure = fresh
+    return descriptor
+  }
+
+  /// The flags, zero where there are none, and what lies behind them.
+  private static func begin(_ bytes: Span<UInt8>) throws(WireError) -> (flags: UInt8, cursor: BitCursor) {
+    guard bytes.count >= 3 else { throw .truncated(needed: 3, have: bytes.count) }
     var cursor = BitCursor()
     try cursor.skip(mandatoryBitCount, in: bytes)
-    if bytes.count > 3 { try cursor.skip(flagBitCount, in: bytes) }
-    return try DependencyDescriptor(bytes, structure, &cursor)
+    guard bytes.count > 3 else { return (0, cursor) }
+    try cursor.skip(flagBitCount, in: bytes)
+    return (bytes[3], cursor)
   }
 
   private init(
-    _ bytes: Span<UInt8>, _ structure: borrowing FrameDependencyStructure, _ cursor: inout BitCursor
+    _ bytes: Span<UInt8>, _ flags: UInt8, _ structure: borrowing FrameDependencyStructure,
+    _ cursor: inout BitCursor
   ) throws(WireError) {
-    let flags = bytes.count > 3 ? bytes[3] : 0
     startsFrame = bytes[0] & 0x80 != 0
     endsFrame = bytes[0] & 0x40 != 0
     frameNumber = bytes.uint16(at: 1)
-    hasStructure = flags & 0x80 != 0
+    hasStructure = flags & Self.hasStructureFlag != 0
     if flags & 0x40 != 0 {
       active = structure.layers(inMask: try cursor.read(structure.targetCount, from: bytes))
     }
@@ -85,12 +91,9 @@ public struct DependencyDescriptor: Hashable, Sendable, BitwiseCopyable {
     _ bytes: Span<UInt8>, with structure: borrowing FrameDependencyStructure, active: LayerSet,
     into target: inout MutableSpan<UInt8>
   ) throws(WireError) -> Int {
-    guard bytes.count >= 3 else { throw .truncated(needed: 3, have: bytes.count) }
-    let flags = bytes.count > 3 ? bytes[3] : 0
-    var cursor = BitCursor()
-    try cursor.skip(mandatoryBitCount, in: bytes)
-    if bytes.count > 3 { try cursor.skip(flagBitCount, in: bytes) }
-    let known = flags & 0x80 != 0 ? try FrameDependencyStructure(&cursor, in: bytes) : copy structure
+    var (flags, cursor) = try begin(bytes)
+    let known =
+      flags & hasStructureFlag != 0 ? try FrameDependencyStructure(&cursor, in: bytes) : copy structure
     guard known.targetCount > 0 else { throw .invalid(field: "structure", value: 0) }
     let end = cursor.position
     if flags & 0x40 != 0 { try cursor.skip(known.targetCount, in: bytes) }
