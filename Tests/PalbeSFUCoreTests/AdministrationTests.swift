@@ -1,8 +1,9 @@
 import PalbeLiveKit
 import PalbeProtobuf
-import PalbeSFUCore
 import PalbeUnits
 import Testing
+
+@testable import PalbeSFUCore
 
 /// What an operator does to rooms and participants (livekit-protocol, section 2), and what webhooks tell.
 struct AdministrationTests {
@@ -258,6 +259,42 @@ struct AdministrationTests {
     #expect(own.allSatisfy { $0.grant.identity == "alice" && $0.grant.room == "room" })
   }
 
+  @Test(
+    "refresh_token: who changes what it is called or tells of itself gets a token with that, for its next session"
+  )
+  func tokensOfChanges() throws {
+    let world = try World()
+    let alice = try world.client("alice")
+    world.join(alice, grant: { $0.canUpdateOwnMetadata = true })
+    let update = LiveKit.UpdateParticipantMetadata.with {
+      $0.name = "Alice"
+      $0.metadata = "new"
+      $0.attributes = ["a": "1"]
+    }
+    world.signal(.updateMetadata(update), from: alice)
+    world.run(for: .milliseconds(10))
+    #expect(world.tokens.last?.grant.name == "Alice" && world.tokens.last?.grant.metadata == "new")
+    #expect(world.tokens.last?.grant.attributes == ["a": "1"])
+    var change = ParticipantChange()
+    change.name = "A."
+    // More than a request line should carry: the token says what it was made with.
+    change.metadata = String(repeating: "x", count: 5_000)
+    _ = world.command(.update(room: "room", identity: "alice", change))
+    world.run(for: .milliseconds(10))
+    #expect(world.tokens.last?.grant.name == "A." && world.tokens.last?.grant.metadata == "")
+    #expect(world.tokens.last?.grant.canUpdateOwnMetadata == true)
+  }
+
+  @Test("SendData: a message under a nonce that was there is not sent again; 1,024 of them are remembered")
+  func nonces() {
+    var nonces = SeenNonces()
+    func isNew(_ number: Int) -> Bool { nonces.insert([UInt8(number >> 8), UInt8(number & 255)]) }
+    let first = [isNew(0), isNew(0)]
+    let others = (1..<3_000).allSatisfy(isNew)
+    let last = [isNew(2_999), isNew(2_999 - 1_023), isNew(2_999 - 1_024)]
+    #expect(first == [true, false] && others && last == [false, false, true])
+  }
+
   @Test("Webhooks: a room's life in order, each notice with its room and what it is about")
   func notices() throws {
     let world = try World()
@@ -307,5 +344,27 @@ struct RequiredE2EETests {
     #expect(published == 2)
     #expect(alice.refusals.count == 1)
     #expect(alice.join?.sifTrailer.isEmpty == true)
+  }
+
+  @Test(
+    "S4-3: where a room begins to require encryption, clear tracks that are there end, and the others go on")
+  func begins() throws {
+    let world = try World()
+    let alice = try world.client("alice")
+    alice.tracks = [world.track("mic", .audio), world.track("cam", .video)]
+    alice.tracks[0].encryption = .none
+    world.join(alice)
+    world.publishDataTrack(alice)
+    let bob = try world.client("bob")
+    world.join(bob)
+    var settings = RoomSettings(name: "room")
+    settings.requiresE2EE = true
+    _ = world.command(.create(settings))
+    let info = try #require(bob.updates(of: "alice").last)
+    #expect(info.tracks.map(\.name) == ["cam"] && info.dataTracks.isEmpty)
+    let ended = alice.messages.compactMap { if case .trackUnpublished(let track) = $0 { track } else { nil } }
+    #expect(ended.count == 1 && ended[0].trackSid.hasPrefix("TR_AM"))
+    #expect(alice.messages.contains { if case .unpublishDataTrackResponse = $0 { true } else { false } })
+    #expect(!alice.isClosed)
   }
 }

@@ -121,6 +121,63 @@ struct CodecTests {
     #expect(bob.answer?.media[1].direction == .inactive)
   }
 
+  @Test("H264: of the profiles that a publisher offers the one that every client decodes is agreed on")
+  func profiles() throws {
+    let world = try World()
+    let alice = try world.client("alice")
+    let profiles = [("640c1f", 1), ("42e01f", 0), ("42e01f", 1), ("4d001f", 1)]
+    alice.moreCodecs = profiles.enumerated().map { index, profile in
+      RTPCodec(
+        UInt8(100 + index), "H264", clockRate: 90_000,
+        parameters: "profile-level-id=\(profile.0);packetization-mode=\(profile.1);level-asymmetry-allowed=1")
+    }
+    alice.tracks = [world.track("cam", .video)]
+    alice.tracks[0].codec = "h264"
+    world.join(alice)
+    #expect(alice.answer?.media.last?.formats == ["102"])
+    #expect(alice.answer?.media.last?.codecs.first?.parameters.contains("profile-level-id=42e01f") == true)
+  }
+
+  @Test(
+    "RFC 8843 §9.1, v0: in an offer of ours a number means one format, and a format has one number and text")
+  func offeredNumbers() throws {
+    let world = try World()
+    let (dave, _) = try world.joinOverTwo("dave")
+    func h264(_ parameters: String) -> RTPCodec {
+      RTPCodec(103, "H264", clockRate: 90_000, parameters: parameters, feedback: ["nack"])
+    }
+    let published = [
+      h264("level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f"),
+      h264("profile-level-id=42001f;packetization-mode=1"),
+      h264("packetization-mode=1;profile-level-id=64001f"), h264("profile-level-id=42e01f"),
+      h264("packetization-mode=1;profile-level-id=4d0032"),
+      RTPCodec(98, "VP9", clockRate: 90_000),
+      RTPCodec(98, "VP9", clockRate: 90_000, parameters: "profile-id=0"),
+      RTPCodec(98, "VP9", clockRate: 90_000, parameters: "profile-id=2"),
+      RTPCodec(45, "AV1", clockRate: 90_000),
+      RTPCodec(45, "AV1", clockRate: 90_000, parameters: "level-idx=8;profile=0;tier=0"),
+    ]
+    for (index, codec) in published.enumerated() {
+      let client = try world.client("publisher \(index)")
+      client.moreCodecs = [codec]
+      client.tracks = [world.track("cam\(index)", .video)]
+      client.tracks[0].codec = codec.name
+      world.join(client)
+    }
+    world.run(for: .seconds(1))
+    let offer = try SessionDescription(parsing: try #require(dave.offers.last?.sdp))
+    let codecs = offer.media.filter { $0.kind == .video }.flatMap(\.codecs)
+    #expect(codecs.count == 2 * published.count)
+    for codec in codecs {
+      for other in codecs where other.payloadType == codec.payloadType { #expect(other == codec) }
+    }
+    #expect(Set(codecs.map(\.payloadType)).count == 2 * 7)
+    #expect(
+      codecs.filter { $0.name == "rtx" }.allSatisfy { repair in
+        codecs.contains { $0.payloadType == repair.associatedPayloadType && $0.name != "rtx" }
+      })
+  }
+
   @Test("room.enabled_codecs: clients are told, and publish in none of the others")
   func enabledCodecs() throws {
     let world = try World { $0.enabledCodecs = ["audio/opus", "video/h264"] }

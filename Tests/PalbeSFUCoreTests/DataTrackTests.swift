@@ -362,6 +362,32 @@ extension DataSuites {
       #expect(bob.frames(bob.handles?.values.first) == ["fresh"])
     }
 
+    @Test(
+      "who received several tracks of one that leaves, or may not publish any more, is told once what is left"
+    )
+    func endTogether() throws {
+      let world = try World.withData()
+      let alice = try world.joinWithDataTracks("alice")
+      let dan = try world.joinWithDataTracks("dan")
+      let bob = try world.joinWithDataTracks(
+        "bob", request: { $0.connectionSettings?.autoSubscribeDataTrack = true })
+      for handle in UInt32(1)...20 {
+        for publisher in [alice, dan] { world.publishDataTrack(publisher, handle) }
+      }
+      world.publishDataTrack(bob)
+      func maps() -> Int {
+        bob.messages.count { if case .dataTrackSubscriberHandles = $0 { true } else { false } }
+      }
+      var before = maps()
+      world.signal(.leave(LiveKit.LeaveRequest()), from: alice)
+      #expect(maps() == before + 1 && bob.handles?.count == 20)
+      before = maps()
+      var change = ParticipantChange()
+      change.permission = .with { $0.canSubscribe = true }
+      _ = world.command(.update(room: "room", identity: "dan", change))
+      #expect(maps() == before + 1 && bob.handles?.isEmpty == true)
+    }
+
     @Test("handles go round without meeting one that is in use")
     func handles() throws {
       let world = try World.withData()

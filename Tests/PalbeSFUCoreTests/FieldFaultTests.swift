@@ -135,6 +135,32 @@ struct FieldFaultTests {
 
   // MARK: Pictures
 
+  @Test(
+    "LiveKit protocol §4 (5): nobody is asked before the subscriber is up, then at once, and again until it comes"
+  )
+  func lateSubscriber() throws {
+    let world = try World()
+    let alice = try world.client("alice")
+    alice.tracks = [world.track("cam", .video)]
+    world.join(alice)
+    #expect(world.connect(alice))
+    let bob = try world.client("bob")
+    bob.answersChecks = false
+    world.join(bob)
+    #expect(bob.answer?.media[1].direction == .sendonly)
+    world.run(for: .seconds(3))
+    #expect(!bob.isUp && alice.keyFrameRequests == 0)
+    // Its checks come again, and its handshake with them.
+    bob.answersChecks = true
+    #expect(world.run(for: .seconds(30)) { bob.isUp })
+    #expect(world.run(for: .milliseconds(50)) { alice.keyFrameRequests == 1 })
+    world.run(for: .milliseconds(1_600))
+    #expect(alice.keyFrameRequests == 4)
+    try ForwardingTests.send(1, from: alice, track: 0, in: world)
+    world.run(for: .milliseconds(50))
+    #expect(bob.packets(payloadType: 96).count == 2)
+  }
+
   @Test("LiveKit protocol §4 (6): the first picture of a share that stands still comes within 150 ms")
   func stillShare() throws {
     let world = try World()

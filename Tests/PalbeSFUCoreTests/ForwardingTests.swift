@@ -64,6 +64,30 @@ struct ForwardingTests {
     let level = audio.header.extensionRange(id: 14, in: audio.bytes.span)
     #expect(level?.count == 1)
     #expect(bob.packets(payloadType: 120).count == 2)
+    // The same for what it sends, and for sections that carry nothing.
+    bob.tracks = [world.track("bobmic", .audio), world.track("bobcam", .video)]
+    bob.tracks[0].number = 109
+    bob.tracks[1].number = 120
+    bob.audioSections = 2
+    bob.videoSections = 3
+    let offer = bob.offer()
+    world.signal(.offer(.with { $0.sdp = offer.description }), from: bob)
+    for track in bob.tracks { world.signal(.addTrack(bob.addTrack(track)), from: bob) }
+    let answer = try #require(bob.answer)
+    #expect(answer.media.count == offer.media.count)
+    for (answered, offered) in zip(answer.media, offer.media) where answered.isRTP {
+      #expect(!answered.formats.isEmpty && Set(answered.formats).isSubset(of: offered.formats))
+      #expect(
+        answered.codecs.allSatisfy { codec in offered.codecs.contains { $0.payloadType == codec.payloadType }
+        })
+      #expect(answered.headerExtensions.allSatisfy(offered.headerExtensions.contains))
+    }
+    world.run(for: .milliseconds(200))
+    world.send([try bob.media(0, payload: [4, 5, 6])], from: bob)
+    try Self.send(1, from: bob, track: 1, in: world)
+    world.run(for: .milliseconds(50))
+    #expect(alice.packets(payloadType: 111).last?.payload == [4, 5, 6])
+    #expect(alice.packets(payloadType: 96).count == 2)
   }
 
   @Test(
@@ -152,9 +176,10 @@ struct ForwardingTests {
   }
 
   @Test(
-    "A layer's pause: disabled by the subscriber, then on again with a key frame; numbers and picture ids go on"
+    "A layer's pause: disabled by the subscriber, or in quality OFF, then on again with a key frame; numbers and picture ids go on",
+    arguments: [false, true]
   )
-  func disabled() throws {
+  func disabled(byQuality: Bool) throws {
     let world = try World()
     let (alice, bob) = try call(world)
     let sid = try #require(bob.join?.otherParticipants.first?.tracks.last?.sid)
@@ -163,7 +188,7 @@ struct ForwardingTests {
       .trackSetting(
         .with {
           $0.trackSids = [sid]
-          $0.disabled = true
+          if byQuality { $0.quality = .off } else { $0.disabled = true }
         }), from: bob)
     try Self.send(4, from: alice, track: 1, in: world, startsWithKey: false)
     world.run(for: .milliseconds(500))

@@ -244,6 +244,21 @@ struct JoinTests {
     #expect(world.connect(again))
   }
 
+  @Test(
+    "1.5, duplicate identity: clients below protocol 12, which know sids alone, see the old session go",
+    arguments: [11, 12])
+  func replacedForOlder(protocol number: Int32) throws {
+    let world = try World()
+    let (alice, _) = try call(world)
+    let old = try world.client("old")
+    world.join(old, request: { $0.clientInfo?.protocol = number })
+    let again = try world.client("alice")
+    world.join(again)
+    let states = old.updates(of: "alice").map { [$0.sid, $0.state == .disconnected ? "gone" : "there"] }
+    let first = [alice, again].map { $0.join?.participant?.sid ?? "" }
+    #expect(states == (number < 12 ? [[first[0], "gone"]] : []) + [[first[1], "there"]])
+  }
+
   @Test("LiveKit protocol §4 (16): a resume of no session: STATE_MISMATCH, RECONNECT")
   func resumeOfNothing() throws {
     let world = try World()
@@ -253,6 +268,22 @@ struct JoinTests {
     #expect(alice.leaves.map(\.reason) == [.stateMismatch])
     #expect(alice.leaves.map(\.action) == [.reconnect])
     #expect(alice.isClosed)
+  }
+
+  @Test(
+    "LiveKit protocol §4 (16): a resume of a session that was closed, of a room that goes on: the same at once"
+  )
+  func resumeOfClosed() throws {
+    let world = try World()
+    let (alice, bob) = try call(world)
+    _ = world.command(.remove(room: "room", identity: "alice"))
+    #expect(alice.isClosed)
+    let before = alice.messages.count
+    world.resume(alice)
+    #expect(alice.messages.count == before + 1)
+    #expect(alice.leaves.last?.reason == .stateMismatch && alice.leaves.last?.action == .reconnect)
+    #expect(alice.leaves.last?.canReconnect == true && alice.isClosed)
+    #expect(!bob.isClosed)
   }
 
   @Test("Shutdown: everyone is told to leave with SERVER_SHUTDOWN")

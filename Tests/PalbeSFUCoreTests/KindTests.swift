@@ -105,6 +105,30 @@ struct KindTests {
     #expect(alone.leaves.map(\.reason) == [.roomClosed])
   }
 
+  @Test(
+    "room_update: how many are there is told within 5 s of a change, a recording that begins or ends at once")
+  func counts() throws {
+    let world = try World()
+    let (alice, bob) = try call(world)
+    func rooms(_ client: ScriptedClient) -> [LiveKit.Room] {
+      client.messages.compactMap { if case .roomUpdate(let update) = $0 { update.room } else { nil } }
+    }
+    #expect(alice.join?.room?.numParticipants == 1 && rooms(alice).isEmpty)
+    world.run(for: .seconds(6))
+    #expect(rooms(alice).map(\.numParticipants) == [2] && rooms(alice).last?.numPublishers == 1)
+    let recorder = try world.client("recorder")
+    world.join(recorder, grant: { $0.isRecorder = true })
+    world.run(for: .milliseconds(10))
+    #expect(rooms(bob).last?.activeRecording == true)
+    world.signal(.leave(LiveKit.LeaveRequest()), from: recorder)
+    world.run(for: .milliseconds(10))
+    #expect(rooms(bob).last?.activeRecording == false)
+    let before = rooms(bob).count
+    for name in ["carol", "dave"] { world.join(try world.client(name)) }
+    world.run(for: .seconds(20))
+    #expect(rooms(bob).count == before + 1 && rooms(bob).last?.numParticipants == 4)
+  }
+
   @Test("roomConfig in a token makes the room as it says, and changes none that is there")
   func roomConfiguration() throws {
     let world = try World()

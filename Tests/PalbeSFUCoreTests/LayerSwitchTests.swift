@@ -92,6 +92,67 @@ struct LayerSwitchTests {
   }
 
   @Test(
+    "livekit-protocol.md §1.5, track_setting: the smallest layer that fills what is shown, but for a tenth; else the best",
+    arguments: [
+      (320, 180, 0), (355, 200, 0), (356, 200, 1), (640, 360, 1), (700, 390, 1), (712, 400, 2),
+      (4_000, 3_000, .max),
+    ] as [(UInt32, UInt32, Int)])
+  func shownSize(width: UInt32, height: UInt32, rank: Int) throws {
+    let world = try World()
+    let alice = try world.client("alice")
+    alice.tracks = [world.track("cam", .video)]
+    var request = alice.addTrack(alice.tracks[0])
+    request.layers = (0..<3).map { index in
+      .with {
+        $0.quality = LiveKit.VideoQuality(rawValue: Int32(index))
+        $0.width = 320 << UInt32(index)
+        $0.height = 180 << UInt32(index)
+      }
+    }
+    world.join(alice, request: { $0.addTrackRequests = [request] })
+    let bob = try world.client("bob")
+    world.join(bob)
+    let sid = try #require(bob.join?.otherParticipants.first?.tracks.first?.sid)
+    world.signal(
+      .trackSetting(
+        .with {
+          $0.trackSids = [sid]
+          $0.width = width
+          $0.height = height
+        }), from: bob)
+    let downlink = try #require(world.worker.participants.first { $0.identity == "bob" }?.downlink)
+    #expect(downlink.downTracks.map(\.wantedRank) == [rank])
+  }
+
+  @Test(
+    "livekit-protocol.md §1.5, track_setting: of a video with temporal layers a subscriber gets the frames a second that it asks for",
+    arguments: [Viewer.Feedback.transportWide, .none])
+  func frameRate(feedback: Viewer.Feedback) throws {
+    let call = try LayeredCall([.kilobitsPerSecond(150)], seed: 6, feedback: feedback, temporalLayers: 3)
+    call.viewer.keepsFrames = true
+    let sid = try #require(call.bob.join?.otherParticipants.first?.tracks.first?.sid)
+    try call.run(until: .seconds(6), over: .constant)
+    var seconds = 6
+    for (wanted, frames) in [(15, 15), (7, 7.5), (20, 30), (0, 30)] as [(UInt32, Double)] {
+      call.world.signal(
+        .trackSetting(
+          .with {
+            $0.trackSids = [sid]
+            $0.quality = .high
+            $0.fps = wanted
+          }), from: call.bob)
+      try call.run(until: .seconds(seconds + 2), over: .constant)
+      let before = call.viewer.frames.count
+      try call.run(until: .seconds(seconds + 6), over: .constant)
+      seconds += 6
+      let rate = Double(call.viewer.frames.count - before) / 4
+      #expect(abs(rate - frames) < 2, "\(rate) for \(wanted)")
+    }
+    let ids = call.viewer.frames.map { $0.descriptor.pictureID ?? 0 }
+    #expect(zip(ids, ids.dropFirst()).allSatisfy { ($1 &- $0) & 0x7fff == 1 })
+  }
+
+  @Test(
     "livekit-protocol.md §4 items 6, 7: join, subscribing again and a switch each ask the publisher, whose requests may get lost"
   )
   func requests() throws {

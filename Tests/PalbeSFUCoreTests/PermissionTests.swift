@@ -131,6 +131,18 @@ struct PermissionTests {
         }), from: alice)
     world.signal(.addTrack(.with { $0.cid = String(repeating: "x", count: 1_000) }), from: alice)
     #expect(alice.refusals.map(\.reason) == [.limitExceeded, .queued, .unsupportedType, .invalidRequest])
+    // One more codec for a track that is there.
+    let published = alice.messages.compactMap {
+      if case .trackPublished(let it) = $0 { it.track } else { nil }
+    }
+    world.signal(
+      .addTrack(
+        .with {
+          $0.cid = "backup"
+          $0.sid = published[0].sid
+          $0.type = .video
+        }), from: alice)
+    #expect(alice.refusals.last?.reason == .unsupportedType)
   }
 
   @Test("Bounds: a room that is full refuses with JOIN_FAILURE")

@@ -71,6 +71,20 @@ struct SpeakerTests {
     #expect(speakers(carol).isEmpty)
   }
 
+  @Test("Who comes to hear somebody who speaks is told so at once")
+  func lateListener() throws {
+    let world = try World()
+    let (alice, _) = try call(world)
+    try speak(world, alice, for: .seconds(1))
+    let carol = try world.client("carol")
+    world.join(carol)
+    let told = carol.messages.compactMap { message -> [LiveKit.SpeakerInfo]? in
+      if case .speakersChanged(let change) = message { change.speakers } else { nil }
+    }
+    #expect(told.count == 1 && told[0].map(\.sid) == [alice.join?.participant?.sid])
+    #expect(told[0].first?.active == true)
+  }
+
   @Test("A worker that ignores audio levels tells of no speaker")
   func ignored() throws {
     let world = try World(configuration: { $0.usesAudioLevels = false })

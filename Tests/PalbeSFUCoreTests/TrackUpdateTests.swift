@@ -26,6 +26,11 @@ struct TrackUpdateTests {
           $0.height = 180
         }), from: alice)
     let told = try #require(bob.updates(of: "alice").last?.tracks)
+    for track in tracks {
+      let (before, after) = (track.version, told.first { $0.sid == track.sid }?.version)
+      let later = try #require(after)
+      #expect((later.unixMicro, later.ticks) > (before?.unixMicro ?? 0, before?.ticks ?? 0))
+    }
     #expect(told.first { $0.sid == audio }?.audioFeatures == [.noDtx])
     #expect(told.first { $0.sid == video }?.width == 320)
     #expect(told.first { $0.sid == video }?.height == 180)

@@ -125,21 +125,32 @@ extension Room {
     participant.sendDataTrackHandles()
   }
 
-  /// Ends a track.
-  func withdraw(_ track: DataTrack) {
-    dataHandles.free(track.handle)
-    track.publisher.dataTracks.published.removeAll { $0 === track }
-    for member in participants { member.dataTracks.wanted.remove(track.sid) }
-    for subscriber in track.subscribers {
-      subscriber.dataTracks.subscribed.removeAll { $0 === track }
+  /// Ends tracks of one publisher's. Whoever received some of them is told once what is left.
+  func withdraw(_ tracks: [DataTrack]) {
+    var told: Set<ObjectIdentifier> = []
+    let subscribers = tracks.flatMap(end)
+    for subscriber in subscribers where told.insert(ObjectIdentifier(subscriber)).inserted {
       subscriber.sendDataTrackHandles()
     }
+  }
+
+  /// Returns who received the track.
+  private func end(_ track: DataTrack) -> [Participant] {
+    dataHandles.free(track.handle)
+    track.publisher.dataTracks.published.removeAll { $0 === track }
+    for member in participants {
+      member.dataTracks.wanted.remove(track.sid)
+      member.downlink.forget(track.sid)
+    }
+    let subscribers = track.subscribers
+    for subscriber in subscribers { subscriber.dataTracks.subscribed.removeAll { $0 === track } }
     track.removeAll()
+    return subscribers
   }
 
   /// Ends what a participant that leaves published, and what it received.
   func withdrawDataTracks(of participant: Participant) {
-    for track in participant.dataTracks.published { withdraw(track) }
+    withdraw(participant.dataTracks.published)
     for track in participant.dataTracks.subscribed { track.remove(participant) }
     participant.dataTracks = DataTracks()
   }

@@ -67,16 +67,17 @@ extension SignalPlane {
     guard let track = participant.dataTrack(publishedAs: request.pubHandle) else {
       return participant.respond(.notFound, to: .unpublishDataTrack(request))
     }
-    unpublish(track)
+    unpublish([track], of: participant)
     participant.room.broadcastInfo(of: participant, includingSelf: false)
   }
 
-  /// Its publisher is told; the others are with the next update.
-  func unpublish(_ track: DataTrack) {
-    let publisher = track.publisher
-    publisher.room.withdraw(track)
-    publisher.send(.unpublishDataTrackResponse(.with { $0.info = track.info }))
-    context.log(.info, "data track unpublished", publisher.logFields + [("track", track.sid)])
+  /// Their publisher is told; the others are with the next update.
+  func unpublish(_ tracks: [DataTrack], of publisher: Participant) {
+    publisher.room.withdraw(tracks)
+    for track in tracks {
+      publisher.send(.unpublishDataTrackResponse(.with { $0.info = track.info }))
+      context.log(.info, "data track unpublished", publisher.logFields + [("track", track.sid)])
+    }
   }
 
   /// Whoever asks for a track again is told its handle again: it may have missed it.

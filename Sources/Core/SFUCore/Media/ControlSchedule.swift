@@ -50,7 +50,7 @@ extension Participant {
   private func renewToken(at now: Instant) {
     if now >= nextTokenAt, let connection {
       nextTokenAt = now + context.configuration.tokenInterval
-      context.events.append(.refreshToken(connection, grant))
+      context.events.append(.refreshToken(connection, presentGrant))
     }
     wake(at: nextTokenAt)
   }

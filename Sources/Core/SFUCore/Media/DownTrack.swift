@@ -22,6 +22,11 @@ final class DownTrack {
   /// Where the subscriber receives it, and how.
   struct Placement: Equatable {
     var mid: String
+    var route: Route
+  }
+
+  /// What a packet needs of a placement: apart from the name, so that a packet counts no references.
+  struct Route: Equatable, BitwiseCopyable {
     var payloadType: PayloadType
     /// RFC 2198, where the track has it and it was negotiated.
     var redundantPayloadType: PayloadType?
@@ -29,21 +34,6 @@ final class DownTrack {
     var repairPayloadType: PayloadType?
     var ids: RTPExtensionIDs
     var answersNACKs: Bool
-
-    /// The placement without its name, so that a packet counts no references.
-    struct Route {
-      var payloadType: PayloadType
-      var redundantPayloadType: PayloadType?
-      var repairPayloadType: PayloadType?
-      var ids: RTPExtensionIDs
-      var answersNACKs: Bool
-    }
-
-    var route: Route {
-      Route(
-        payloadType: payloadType, redundantPayloadType: redundantPayloadType,
-        repairPayloadType: repairPayloadType, ids: ids, answersNACKs: answersNACKs)
-    }
   }
 
   let track: PublishedTrack
@@ -58,13 +48,16 @@ final class DownTrack {
   /// What its publisher appends to frames is not for this subscriber.
   let stripsTrailer: Bool
   private(set) var placement: Placement? { didSet { route = placement?.route } }
-  /// What of the placement a packet needs.
-  private var route: Placement.Route?
+  private(set) var route: Route?
   private(set) var statistics: SenderStatistics
   /// The subscriber has switched it off for now.
   var isDisabled = false { didSet { if isDisabled { restart() } } }
   /// The best layer the subscriber wants, by rank.
   var wantedRank = Int.max
+  /// The frames a second that are enough for the subscriber; 0 where it did not say.
+  var wantedFrameRate: UInt32 = 0
+  /// The highest part of the frames that it needs for that.
+  var wantedPart = UInt8.max
   /// 1 is the most important to the subscriber, 0 the least.
   var priority: UInt32 = 0
   /// The best layer that its link takes; nil: none, the video is paused.
@@ -135,12 +128,11 @@ final class DownTrack {
 
   func place(_ new: Placement) {
     guard new != placement else { return }
+    let usesRTX = new.route.repairPayloadType != nil
     let isSameKind =
-      placement?.answersNACKs == new.answersNACKs
-      && (placement?.repairPayloadType == nil) == (new.repairPayloadType == nil)
+      route?.answersNACKs == new.route.answersNACKs && (route?.repairPayloadType != nil) == usesRTX
     if placement == nil || !isSameKind {
-      let capacity = !new.answersNACKs ? 1 : track.kind == .video ? 512 : 128
-      let usesRTX = new.repairPayloadType != nil
+      let capacity = !new.route.answersNACKs ? 1 : track.kind == .video ? 512 : 128
       sent = SentPackets(capacity: usesRTX ? capacity : 1)
       protected =
         usesRTX
@@ -148,7 +140,7 @@ final class DownTrack {
         : RetransmissionCache(capacity: capacity, byteLimit: track.kind == .video ? 64 << 10 : 16 << 10)
     }
     placement = new
-    if new.ids.transportSequenceNumber != 0 || new.ids.absoluteSendTime != 0 {
+    if new.route.ids.transportSequenceNumber != 0 || new.route.ids.absoluteSendTime != 0 {
       link.expectFeedback(at: subscriber.context.now)
     }
   }
@@ -345,7 +337,7 @@ final class DownTrack {
   /// Writes the packet as this subscriber gets it, in the clear.
   @_lifetime(buffer: copy buffer)
   private func write(
-    _ packet: borrowing MediaPacket, as fields: StreamRewriter.Fields, in placement: Placement.Route,
+    _ packet: borrowing MediaPacket, as fields: StreamRewriter.Fields, in placement: Route,
     padding: Int, into buffer: inout MutableSpan<UInt8>, at now: Instant
   ) -> RTPPacketLayout? {
     var header = packet.header

@@ -45,6 +45,17 @@ final class IncomingStream {
     nacks = sendsNACKs ? NackTracker() : nil
   }
 
+  /// True for the retransmissions of that stream.
+  func repairs(_ other: IncomingStream) -> Bool {
+    if case .repair(let media) = role { media === other } else { false }
+  }
+
+  /// It is what another source was until now.
+  func follow(_ other: IncomingStream) {
+    lastPacketAt = other.lastPacketAt
+    meter = other.meter
+  }
+
   /// Takes note of a packet as it arrived.
   func note(_ header: RTPHeader, payloadByteCount: Int, at now: Instant) {
     statistics.update(header, payloadByteCount: payloadByteCount, arrival: now)

@@ -13,6 +13,9 @@ struct LayerMeter {
 
   private var bytes = InlineArray<24, Int>(repeating: 0)
   private var rates = InlineArray<24, Double>(repeating: 0)
+  /// Frames of each part.
+  private var frames = InlineArray<4, Int>(repeating: 0)
+  private var frameRates = InlineArray<4, Double>(repeating: 0)
   private var start: Instant?
   /// Windows measured.
   private var count = 0
@@ -28,6 +31,21 @@ struct LayerMeter {
     if start == nil { start = now }
     let index = Self.parts * min(Int(layers.spatial), Self.sizes - 1) + Int(layers.temporal & 3)
     bytes[layers.needed.reaches(above: layers.spatial) ? index : index + Self.half] += byteCount
+  }
+
+  /// Takes note of a frame of a part; of several sizes, of the smallest one.
+  mutating func noteFrame(layer: UInt8) { frames[Int(layer & 3)] += 1 }
+
+  /// The lowest part that comes with so many frames a second, with those below it; the highest while nothing is known.
+  ///
+  /// - Parameter current: the one in use, which goes on while it has nearly as many.
+  func part(for frameRate: UInt32, current: UInt8) -> UInt8 {
+    var sum = 0.0
+    for part in 0..<Self.parts - 1 {
+      sum += frameRates[part]
+      if sum >= (part < current ? 0.9 : 0.8) * Double(frameRate) { return UInt8(part) }
+    }
+    return .max
   }
 
   /// The rate of a layer with all that it needs; zero before it is known or for a layer that does not exist.
@@ -54,6 +72,10 @@ struct LayerMeter {
       // What has not come for long is gone, not small.
       rates[index] = bytes[index] == 0 && smoothed < 1_000 ? 0 : smoothed
       bytes[index] = 0
+    }
+    for part in 0..<Self.parts {
+      frameRates[part] += weight * (Double(frames[part]) / elapsed.inSeconds - frameRates[part])
+      frames[part] = 0
     }
     self.start = now
     count += 1

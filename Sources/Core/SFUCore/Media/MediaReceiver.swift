@@ -14,9 +14,12 @@ extension Participant {
       uplink.feedback.record(transportSequence: number, at: now)
       if let deadline = uplink.feedback.nextDeadline { wake(at: deadline) }
     }
-    guard var stream = uplink.stream(packet.header.ssrc, packet.extensions),
-      let section = stream.track.section
-    else { return false }
+    guard var stream = uplink.stream(packet.header.ssrc, packet.extensions) else {
+      // Late packets of tracks that are gone must not fill SRTP's table of sources.
+      if uplink.isRetired(packet.header.ssrc) { transport.forgetSource(packet.header.ssrc) }
+      return false
+    }
+    guard let section = stream.track.section else { return false }
     stream.note(packet.header, payloadByteCount: packet.payloadByteCount, at: now)
     if case .repair(let repaired) = stream.role {
       guard packet.header.payloadType == section.repairPayloadType,
@@ -31,8 +34,10 @@ extension Participant {
     let byteCount = packet.count + Self.addedByteCount
     if let layers = packet.layers {
       stream.meter.note(byteCount: byteCount, layers, at: now)
+      if layers.startsFrame, layers.spatial == 0 { stream.meter.noteFrame(layer: layers.temporal) }
     } else {
       stream.meter.note(byteCount: byteCount, layer: packet.temporalLayer, at: now)
+      if packet.header.marker { stream.meter.noteFrame(layer: packet.temporalLayer) }
     }
     if let deadline = stream.nackDeadline { wake(at: deadline) }
     // Clients go on with black pictures and silence, and one that an operator muted may go on as it likes.

@@ -60,16 +60,17 @@ enum MediaCodec: String, CaseIterable {
   func preference(_ codec: RTPCodec) -> Int {
     switch self {
     case .opus, .vp8: 0
-    case .h264: Self.mode(codec) == "1" ? 1 : 0
+    // Baseline is what every client can decode.
+    case .h264: (Self.mode(codec) == "1" ? 2 : 0) + (Self.profile(codec) == "42" ? 1 : 0)
     case .vp9: codec.parameter("profile-id") ?? "0" == "0" ? 1 : 0
     case .av1: codec.parameter("profile") ?? "0" == "0" ? 1 : 0
     }
   }
 
-  private static func mode(_ codec: RTPCodec) -> String { codec.parameter("packetization-mode") ?? "0" }
+  static func mode(_ codec: RTPCodec) -> String { codec.parameter("packetization-mode") ?? "0" }
 
   /// Baseline and constrained baseline are one: what sends one of them in a call sends the other.
-  private static func profile(_ codec: RTPCodec) -> String {
+  static func profile(_ codec: RTPCodec) -> String {
     (codec.parameter("profile-level-id") ?? "42001f").prefix(2).lowercased()
   }
 }

@@ -91,7 +91,7 @@ struct AnswerBuilder {
       }
     }
     if let downTrack {
-      section.carry(downTrack, hasRepairs: downTrack.placement?.repairPayloadType != nil)
+      section.carry(downTrack, hasRepairs: downTrack.route?.repairPayloadType != nil)
       midToTrackID[mid] = downTrack.track.sid
     }
     section.set(transport)
@@ -135,8 +135,10 @@ extension AcceptedCodec {
   /// Where a subscriber receives it.
   func placement(mid: String, in section: MediaSection) -> DownTrack.Placement {
     DownTrack.Placement(
-      mid: mid, payloadType: codec.payloadType, redundantPayloadType: redundantPayloadType,
-      repairPayloadType: repairPayloadType, ids: ids(in: section), answersNACKs: hasNACK)
+      mid: mid,
+      route: DownTrack.Route(
+        payloadType: codec.payloadType, redundantPayloadType: redundantPayloadType,
+        repairPayloadType: repairPayloadType, ids: ids(in: section), answersNACKs: hasNACK))
   }
 }
 

@@ -129,29 +129,51 @@ extension TrackKind {
   /// What we offer to send: the track's codec, under numbers that mean one thing each in the whole offer.
   func offeredCodecs(_ track: PublishedTrack?) -> [RTPCodec] {
     let media = track?.section?.media ?? (self == .audio ? .opus : .vp8)
-    let parameters = track?.section?.codec.parameters ?? ""
-    let number: UInt8
-    switch media {
-    case .opus:
-      var opus = RTPCodec(
-        111, "opus", clockRate: 48_000, channels: 2, parameters: "minptime=10;useinbandfec=1",
-        feedback: ["transport-cc"])
-      opus.append(track?.toldParameters ?? [])
-      guard track?.section?.redundantPayloadType != nil else { return [opus] }
-      return [RTPCodec(63, "red", clockRate: 48_000, channels: 2, parameters: "111/111"), opus]
-    case .vp8: number = 96
-    case .vp9: number = parameters.contains("profile-id=2") ? 100 : 98
-    case .av1: number = 45
+    guard media == .opus else { return Self.withRepairs(media.offer(of: track?.section?.codec)) }
+    var opus = RTPCodec(
+      111, "opus", clockRate: 48_000, channels: 2, parameters: "minptime=10;useinbandfec=1",
+      feedback: ["transport-cc"])
+    opus.append(track?.toldParameters ?? [])
+    guard track?.section?.redundantPayloadType != nil else { return [opus] }
+    return [RTPCodec(63, "red", clockRate: 48_000, channels: 2, parameters: "111/111"), opus]
+  }
+
+  private static func withRepairs(_ codec: RTPCodec) -> [RTPCodec] {
+    let number = codec.payloadType.rawValue
+    return [codec, RTPCodec(number + 1, "rtx", clockRate: 90_000, parameters: "apt=\(number)")]
+  }
+}
+
+extension MediaCodec {
+  /// A video codec in our offers. Formats that differ have numbers that differ, and those that do not one text: in a bundle a
+  /// number means one thing (RFC 8843 §9.1).
+  fileprivate func offer(of published: RTPCodec?) -> RTPCodec {
+    let codec = published ?? RTPCodec(0, rawValue, clockRate: 90_000)
+    let (number, parameters): (UInt8, String)
+    switch self {
+    case .opus, .vp8: (number, parameters) = (96, "")
+    case .vp9:
+      let profile = codec.parameter("profile-id") ?? "0"
+      (number, parameters) = (profile == "2" ? 100 : 98, "profile-id=\(profile)")
+    case .av1:
+      let profile = codec.parameter("profile") ?? "0"
+      (number, parameters) = (profile == "0" ? 45 : 47, "level-idx=5;profile=\(profile);tier=0")
     case .h264:
-      number = media.preference(RTPCodec(0, "", clockRate: 1, parameters: parameters)) > 0 ? 102 : 108
+      let mode = Self.mode(codec)
+      let isWhole = mode == "1"
+      // Its level is what the publisher may send; what the client takes is its own answer's (RFC 6184 §8.1).
+      let level: String
+      switch Self.profile(codec) {
+      case "42": (number, level) = (isWhole ? 102 : 108, "42e01f")
+      case "4d": (number, level) = (isWhole ? 106 : 39, "4d001f")
+      case "64": (number, level) = (isWhole ? 123 : 104, "640032")
+      default: (number, level) = (125, codec.parameter("profile-level-id") ?? "42e01f")
+      }
+      parameters = "level-asymmetry-allowed=1;packetization-mode=\(mode);profile-level-id=\(level)"
     }
-    let feedback = ["goog-remb", "transport-cc", "ccm fir", "nack", "nack pli"]
-    return [
-      RTPCodec(
-        number, media.rawValue, clockRate: 90_000, parameters: media == .vp8 ? "" : parameters,
-        feedback: feedback),
-      RTPCodec(number + 1, "rtx", clockRate: 90_000, parameters: "apt=\(number)"),
-    ]
+    return RTPCodec(
+      number, rawValue, clockRate: 90_000, parameters: parameters,
+      feedback: ["goog-remb", "transport-cc", "ccm fir", "nack", "nack pli"])
   }
 }
 

@@ -52,7 +52,8 @@ extension Participant {
       link.allocator.update(
         LayerAllocator.Track(
           rates: track.layerRates(at: now),
-          maximum: VideoLayer(spatial: UInt8(clamping: downTrack.wantedSize), temporal: .max),
+          maximum: VideoLayer(
+            spatial: UInt8(clamping: downTrack.wantedSize), temporal: downTrack.wantedPart(at: now)),
           priority: downTrack.priority, isSpeaking: room.speakerSid == track.publisher.sid,
           canPause: allowsPause), for: downTrack.id, at: now)
     }
@@ -62,7 +63,8 @@ extension Participant {
     for downTrack in downlink.downTracks where downTrack.track.kind == .video {
       // What is not measured yet begins small where it can.
       let isPaused = downTrack.isWanted && link.allocator.isPaused(downTrack.id)
-      let unknown = VideoLayer(spatial: downTrack.track.hasSizes ? 0 : .max, temporal: .max)
+      let unknown = VideoLayer(
+        spatial: downTrack.track.hasSizes ? 0 : .max, temporal: downTrack.wantedPart(at: now))
       let fitting = isPaused ? nil : link.allocator.layer(of: downTrack.id) ?? unknown
       if let state = fit(downTrack, fitting, at: now) { states.append(state) }
     }
@@ -79,7 +81,9 @@ extension Participant {
   private func lift(at now: Instant) {
     var states: [LiveKit.StreamStateInfo] = []
     for downTrack in downlink.downTracks where downTrack.track.kind == .video {
-      if let state = fit(downTrack, .highest, at: now) { states.append(state) }
+      let highest = VideoLayer(
+        spatial: VideoLayer.highest.spatial, temporal: downTrack.wantedPart(at: now))
+      if let state = fit(downTrack, highest, at: now) { states.append(state) }
     }
     tell(states)
   }
@@ -123,6 +127,16 @@ extension PublishedTrack {
     return rates
   }
 
+  /// The lowest part of the frames that has so many a second, in all of its streams.
+  func part(for frameRate: UInt32, current: UInt8, at now: Instant) -> UInt8 {
+    var part: UInt8?
+    for stream in streams where stream.isAlive(at: now) {
+      stream.meter.update(at: now)
+      part = max(part ?? 0, stream.meter.part(for: frameRate, current: current))
+    }
+    return part ?? current
+  }
+
   /// Bits per second of an audio track.
   func soundRate(at now: Instant) -> Int64 {
     var sum: Int64 = 0
@@ -139,6 +153,12 @@ extension DownTrack {
   var wantedSize: Int {
     guard track.streams.count == 1, let layering = track.streams.first?.layering else { return wantedRank }
     return wantedSize(of: layering.sizeCount)
+  }
+
+  /// The highest part of the frames that the subscriber wants.
+  func wantedPart(at now: Instant) -> UInt8 {
+    wantedPart = wantedFrameRate == 0 ? .max : track.part(for: wantedFrameRate, current: wantedPart, at: now)
+    return wantedPart
   }
 }
 

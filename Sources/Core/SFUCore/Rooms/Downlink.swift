@@ -21,6 +21,12 @@ final class Downlink {
   private(set) var freeVideoSections = 0
   /// Tracks that were subscribed to since they are there.
   private var subscribedBefore: Set<String> = []
+  /// What it asked for, true, or gave back, by the sids of tracks that are there: it holds whatever the publisher or an
+  /// operator takes away meanwhile and grants again.
+  private var wishes: [String: Bool] = [:]
+  private static let wishLimit = 1_000
+  /// Tracks that it was told it may not have.
+  private var denied: Set<String> = []
   /// Sections that the client was asked to add since its last offer.
   var requestedAudioSections = 0
   var requestedVideoSections = 0
@@ -36,8 +42,24 @@ final class Downlink {
   /// True when it is not the first one.
   func noteSubscription(to track: PublishedTrack) -> Bool { !subscribedBefore.insert(track.sid).inserted }
 
-  /// The track is gone for good.
-  func forget(_ track: PublishedTrack) { subscribedBefore.remove(track.sid) }
+  func wish(for track: PublishedTrack, _ isWanted: Bool) {
+    if wishes.count < Self.wishLimit || wishes[track.sid] != nil { wishes[track.sid] = isWanted }
+  }
+
+  /// What it said of the track; nil where it said nothing.
+  func wish(for track: PublishedTrack) -> Bool? { wishes[track.sid] }
+
+  /// True when it does not know yet that it may, or may not, have the track of that sid; it may before it is told.
+  func noteDenial(of sid: String, _ isDenied: Bool) -> Bool {
+    isDenied ? denied.insert(sid).inserted : denied.remove(sid) != nil
+  }
+
+  /// The track of that sid is gone for good.
+  func forget(_ sid: String) {
+    subscribedBefore.remove(sid)
+    wishes[sid] = nil
+    denied.remove(sid)
+  }
 
   func append(_ downTrack: DownTrack) {
     downTracks.append(downTrack)

@@ -114,6 +114,12 @@ final class Participant {
 
   var identity: String { grant.identity }
 
+  /// By itself or on request.
+  func wants(_ track: PublishedTrack) -> Bool { downlink.wish(for: track) ?? subscribesAutomatically }
+
+  /// To its client a new session of an identity is the same participant (livekit-protocol 1.7, above 11).
+  var knowsIdentities: Bool { client.protocol > 11 }
+
   /// Its one transport, or both.
   var transports: [PeerTransport] {
     transport === downTransport ? [transport] : [transport, downTransport]

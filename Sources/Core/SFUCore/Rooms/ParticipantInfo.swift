@@ -1,5 +1,6 @@
 import PalbeLiveKit
 import PalbeProtobuf
+import PalbeUnits
 
 extension Participant {
   /// What others may know of this participant.
@@ -49,6 +50,23 @@ extension Participant {
     }
   }
 
+  /// Its grant with what it is called and tells about itself by now, as a token can carry it: who joins again with that is who
+  /// it was. Longer texts stay those it joined with.
+  var presentGrant: AccessGrant {
+    var present = grant
+    present.name = name
+    guard metadata.utf8.count + TextLimits.byteCount(attributes) <= TextLimits.token else { return present }
+    present.metadata = metadata
+    present.attributes = attributes
+    return present
+  }
+
+  /// Its token is not true any more: it gets another one with its next timers.
+  func wantToken(at now: Instant) {
+    nextTokenAt = now
+    wake(at: now)
+  }
+
   /// Its attributes with changes merged in; an empty value deletes its key.
   func attributes(changedBy changes: [String: String]) -> [String: String] {
     attributes.merging(changes) { $1 }.filter { !$0.value.isEmpty || changes[$0.key] == nil }
@@ -87,6 +105,9 @@ enum TextLimits {
   static let attributes = 64 * 1_024
   /// Of everybody in a room together: who joins is told all of it in one message, which its connection has to take.
   static let room = 8 << 20
+
+  /// Of metadata and attributes in a token, which clients send in a request line.
+  static let token = 4_096
 
   /// Of a name that an application gives to how its data is encoded.
   static let encoding = 32

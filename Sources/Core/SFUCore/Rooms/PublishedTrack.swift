@@ -27,7 +27,8 @@ final class PublishedTrack {
     }
   }
 
-  var info: LiveKit.TrackInfo
+  /// With a version that rises with every change.
+  var info: LiveKit.TrackInfo { didSet { info.version = publisher.context.version(after: info.version) } }
   /// The publisher's own name for it.
   let cid: String
   let kind: TrackKind
@@ -59,6 +60,20 @@ final class PublishedTrack {
 
   /// True for the cid of the track or of one of its codecs.
   func isNamed(_ name: String) -> Bool { cid == name || info.codecs.contains { $0.cid == name } }
+
+  /// The higher, the better the picture: by the names that LiveKit's clients give, else by what the publisher told of its
+  /// layers; nil where neither says.
+  func rank(of rid: ShortText?) -> Int? {
+    switch rid?.text {
+    case nil: return nil
+    case "q": return 0
+    case "h": return 1
+    case "f": return 2
+    case let name:
+      let layers = info.layers + info.codecs.flatMap(\.layers)
+      return layers.first { $0.rid == name }.map { Int(min(2, max(0, $0.quality.rawValue))) }
+    }
+  }
 
   func append(_ downTrack: DownTrack) {
     downTracks.append(downTrack)

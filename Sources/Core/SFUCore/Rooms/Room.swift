@@ -15,11 +15,15 @@ final class Room {
   var metadata = ""
   var dataHistory = DataHistory()
   var dataHandles = DataHandles()
+  var nonces = SeenNonces()
   private(set) var departures = Departures()
   /// How those who asked for it are reached, by identity: it holds for their next session too.
   var candidateProtocols: [String: LiveKit.CandidateProtocol] = [:]
   /// Tracks that are not encrypted end to end are refused.
   var requiresE2EE: Bool
+  /// When everyone is told how many are there; nil while they know.
+  private var changeDueAt: Instant?
+  private static let changeDelay = TimeDelta.seconds(5)
   /// Who spoke last, and so whose video comes first.
   private(set) var speakerSid = ""
   /// When it is dropped, unless somebody comes; distant while somebody is there.
@@ -93,11 +97,13 @@ final class Room {
   func append(_ participant: Participant) {
     participants.append(participant)
     if !participant.isDependent { endsAt = .distantFuture }
+    noteChange(isUrgent: participant.isRecorder)
   }
 
   /// Takes the participant out, with everything that was forwarded from and to it.
   func remove(_ participant: Participant) {
     participants.removeAll { $0 === participant }
+    noteChange(isUrgent: participant.isRecorder)
     withdrawDataTracks(of: participant)
     for track in participant.uplink.tracks { withdraw(track) }
     for downTrack in participant.downlink.downTracks {
@@ -107,6 +113,27 @@ final class Room {
   }
 
   // MARK: What members are told
+
+  /// Its counts changed: everyone is told soon, of a recording that begins or ends at once.
+  func noteChange(isUrgent: Bool = false) {
+    guard !participants.isEmpty else { return }
+    let time = context.now + (isUrgent ? .zero : Self.changeDelay)
+    if changeDueAt == nil { context.changedRooms.append(self) }
+    changeDueAt = min(changeDueAt ?? time, time)
+    context.wake(at: time)
+  }
+
+  /// True when everyone was told, or nobody is there to tell.
+  func tellChange(at now: Instant) -> Bool {
+    guard let due = changeDueAt, !participants.isEmpty else { return true }
+    guard now >= due else {
+      context.wake(at: due)
+      return false
+    }
+    changeDueAt = nil
+    broadcast()
+    return true
+  }
 
   /// Tells everyone about the room itself.
   func broadcast() {
@@ -126,7 +153,11 @@ final class Room {
   }
 
   /// Tells the others that a participant is gone.
-  func broadcastDeparture(of participant: Participant, reason: LiveKit.DisconnectReason) {
+  ///
+  /// - Parameter isReplaced: another session of its identity comes. Only clients that know participants by their sids are told.
+  func broadcastDeparture(
+    of participant: Participant, reason: LiveKit.DisconnectReason, isReplaced: Bool
+  ) {
     participant.version += 1
     guard !participant.grant.hidden else { return }
     var info = participant.info
@@ -135,34 +166,43 @@ final class Room {
     info.tracks = []
     info.dataTracks = []
     let configuration = context.configuration
-    departures.note(info, at: context.now, age: configuration.resumeTimeout + configuration.pingTimeout)
+    if !isReplaced {
+      departures.note(info, at: context.now, age: configuration.resumeTimeout + configuration.pingTimeout)
+    }
     let bytes = LiveKit.SignalResponse(.update(.with { $0.participants = [info] })).serialized()
-    for member in participants where member !== participant { member.send(bytes) }
+    for member in participants where member !== participant {
+      if !isReplaced || !member.knowsIdentities { member.send(bytes) }
+    }
   }
 
   // MARK: Subscriptions
 
-  /// Lets everyone who wants everything receive the track.
+  /// Lets everyone who wants it receive the track.
   func offer(_ track: PublishedTrack, at now: Instant) {
-    for member in participants where member.subscribesAutomatically {
+    for member in participants where member.wants(track) {
       if subscribe(member, to: track) { member.requestSections() }
     }
   }
 
-  /// Subscribes a new participant to everything that is there.
+  /// Subscribes a participant to everything that is there and that it wants.
   func subscribeToAll(_ participant: Participant) {
-    guard participant.subscribesAutomatically else { return }
     for member in participants {
-      for track in member.uplink.tracks where track.isAnnounced { _ = subscribe(participant, to: track) }
+      for track in member.uplink.tracks where track.isAnnounced && participant.wants(track) {
+        _ = subscribe(participant, to: track)
+      }
     }
   }
 
   /// True when the subscription is new. It starts once a section of the subscriber's carries it.
   func subscribe(_ participant: Participant, to track: PublishedTrack) -> Bool {
     guard participant.grant.canSubscribe, track.publisher !== participant, track.isAnnounced,
-      track.publisher.permission.allows(track, to: participant),
       !track.publisher.grant.hidden, participant.downlink.subscription(to: track) == nil
     else { return false }
+    guard track.publisher.permission.allows(track, to: participant) else {
+      // It may have come after the publisher said so.
+      participant.sendPermission(false, toReceive: track.sid, of: track.publisher)
+      return false
+    }
     let downTrack = DownTrack(track: track, subscriber: participant, using: &context.random)
     participant.downlink.append(downTrack)
     track.append(downTrack)
@@ -184,7 +224,7 @@ final class Room {
     }
     track.removeAllDownTracks()
     track.isAnnounced = false
-    for member in participants { member.downlink.forget(track) }
+    for member in participants { member.downlink.forget(track.sid) }
   }
 
   /// An announced track by its sid, and who publishes it.

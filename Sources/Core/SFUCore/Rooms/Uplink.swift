@@ -44,6 +44,9 @@ final class Uplink {
     track.streams = []
   }
 
+  /// It was a source of a track that is gone: nothing of it is taken any more.
+  func isRetired(_ ssrc: SSRC) -> Bool { retired.contains(ssrc) }
+
   /// The source of a packet; one that nobody signaled is found by its MID and RID, and remembered.
   func stream(_ ssrc: SSRC, _ extensions: RTPExtensionValues) -> IncomingStream? {
     if let known = streams[ssrc] { return known }
@@ -56,15 +59,27 @@ final class Uplink {
     else { return nil }
     if let repaired = extensions.repairedRID {
       guard let media = track.streams.first(where: { $0.rid == repaired }) else { return nil }
+      for (gone, stream) in streams where stream.repairs(media) { retire(gone, track.publisher.transport) }
       return insert(ssrc, role: .repair(of: media), track: track, rid: repaired)
     }
-    if let old = track.streams.first(where: { $0.rid == extensions.rid }) {
-      // The layer goes on from another source.
-      track.streams.removeAll { $0 === old }
-      streams[old.ssrc] = nil
-      context.totals.ended(old)
+    guard let old = track.streams.first(where: { $0.rid == extensions.rid }) else {
+      return insert(ssrc, role: .media, track: track, rid: extensions.rid)
     }
-    return insert(ssrc, role: .media, track: track, rid: extensions.rid)
+    return insert(ssrc, inPlaceOf: old)
+  }
+
+  /// A layer goes on from another source, which begins with a key frame: whoever receives it waits for that one.
+  private func insert(_ ssrc: SSRC, inPlaceOf old: IncomingStream) -> IncomingStream {
+    let track = old.track
+    // What comes late of it is not the next change.
+    for (gone, stream) in streams where stream === old || stream.repairs(old) {
+      retire(gone, track.publisher.transport)
+    }
+    track.streams.removeAll { $0 === old }
+    let new = insert(ssrc, role: .media, track: track, rid: old.rid, rank: old.rank)
+    new.follow(old)
+    for downTrack in track.downTracks { track.wantKeyFrame(for: downTrack, at: context.now) }
+    return new
   }
 
   /// Makes the sources of a track those that its section names.
@@ -93,18 +108,12 @@ final class Uplink {
 
   @discardableResult
   private func insert(
-    _ ssrc: SSRC, role: IncomingStream.Role, track: PublishedTrack, rid: ShortText?
+    _ ssrc: SSRC, role: IncomingStream.Role, track: PublishedTrack, rid: ShortText?, rank: Int? = nil
   ) -> IncomingStream {
     let isMedia = if case .media = role { true } else { false }
-    let rank =
-      switch rid?.text {
-      case "q": 0
-      case "h": 1
-      case "f": 2
-      default: track.streams.count
-      }
     let stream = IncomingStream(
-      ssrc: ssrc, role: role, track: track, rid: rid, rank: rank,
+      ssrc: ssrc, role: role, track: track, rid: rid,
+      rank: rank ?? track.rank(of: rid) ?? track.streams.count,
       sendsNACKs: isMedia && track.section?.sendsNACKs == true,
       keyFrameInterval: context.configuration.keyFrameRequestInterval)
     retired.remove(ssrc)

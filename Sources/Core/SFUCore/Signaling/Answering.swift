@@ -104,6 +104,7 @@ extension SignalPlane {
       context.log(.info, "track published", participant.logFields + [("track", track.sid)])
     }
     participant.room.broadcastInfo(of: participant)
+    participant.room.noteChange()
     for track in tracks { participant.room.offer(track, at: now) }
   }
 
@@ -113,6 +114,10 @@ extension SignalPlane {
     for downTrack in placed {
       let track = downTrack.track
       track.wantKeyFrame(for: downTrack, at: now)
+      if track.kind == .audio, track.publisher.speechLevel > 0 {
+        // Others were told when it began.
+        participant.send(.speakersChanged(.with { $0.speakers = [track.publisher.speakerInfo] }))
+      }
       guard !track.isSubscribed else { continue }
       track.isSubscribed = true
       track.publisher.send(.trackSubscribed(.with { $0.trackSid = track.sid }))

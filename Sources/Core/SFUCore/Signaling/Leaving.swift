@@ -135,7 +135,7 @@ extension SignalPlane {
 
   /// Takes a participant out, tells it and the others, and drops the room with the last one.
   ///
-  /// One that is replaced is not announced as gone: the others learn of its successor under the same identity.
+  /// One that is replaced is announced as gone to older clients alone: the others learn of its successor under the same identity.
   func remove(
     _ participant: Participant, _ departure: Departure, at now: Instant, keepingRoom: Bool = false
   ) {
@@ -153,10 +153,8 @@ extension SignalPlane {
     directory.remove(participant)
     endCalls(to: participant)
     if let connection = participant.connection { context.events.append(.close(connection)) }
-    if case .replaced = departure {
-    } else {
-      room.broadcastDeparture(of: participant, reason: departure.reason)
-    }
+    let isReplaced = if case .replaced = departure { true } else { false }
+    room.broadcastDeparture(of: participant, reason: departure.reason, isReplaced: isReplaced)
     context.notify(wasActive ? .participantLeft : .participantConnectionAborted, room, participant)
     guard room.isDeserted, !keepingRoom, !room.isWaiting else { return }
     directory.wait(room, afterDeparture: true, from: now)

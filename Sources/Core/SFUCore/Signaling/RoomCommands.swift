@@ -63,11 +63,8 @@ extension SignalPlane {
   /// joins there anew, as its SDK does after any `leave` with RECONNECT. What it publishes it publishes again.
   private func move(_ participant: Participant, to room: String, at now: Instant) throws(RoomRefusal) {
     guard let connection = participant.connection else { throw .notReachable }
-    var grant = participant.grant
+    var grant = participant.presentGrant
     grant.room = room
-    grant.name = participant.name
-    grant.metadata = participant.metadata
-    grant.attributes = participant.attributes
     context.events.append(.refreshToken(connection, grant))
     remove(participant, .moved, at: now)
   }
@@ -76,6 +73,8 @@ extension SignalPlane {
   private func send(_ request: LiveKit.SendDataRequest, at now: Instant) throws(RoomRefusal) {
     let room = try room(request.room)
     guard request.data.count <= DataLink.offeredMessageSize else { throw .tooLong(field: "data") }
+    // Who did not get our answer asks again.
+    guard request.nonce.isEmpty || room.nonces.insert(request.nonce) else { return }
     let packet = LiveKit.DataPacket.with {
       $0.kind = request.kind == .lossy ? .lossy : .reliable
       $0.destinationIdentities = request.destinationIdentities
@@ -108,8 +107,27 @@ extension SignalPlane {
     guard existing != nil || !context.isDraining else { throw .draining }
     guard let room = existing ?? makeRoom(named: settings.name, at: now) else { throw .tooManyRooms }
     apply(settings, to: room)
+    if room.requiresE2EE { unpublishClearTracks(in: room) }
     if existing == nil { directory.wait(room, afterDeparture: false, from: now) }
     return room
+  }
+
+  /// What was published in the clear before the room required encryption ends.
+  private func unpublishClearTracks(in room: Room) {
+    for participant in room.participants {
+      let clear = participant.uplink.tracks.filter { $0.info.encryption == .none }
+      let clearData = participant.dataTracks.published.filter { $0.info.encryption == .none }
+      guard !clear.isEmpty || !clearData.isEmpty else { continue }
+      for track in clear { withdraw(track, of: participant) }
+      unpublish(clearData, of: participant)
+      room.broadcastInfo(of: participant)
+    }
+  }
+
+  /// Ends a track that its publisher goes on with, which is told.
+  private func withdraw(_ track: PublishedTrack, of participant: Participant) {
+    unpublish(track, of: participant)
+    participant.send(.trackUnpublished(.with { $0.trackSid = track.sid }))
   }
 
   /// What is not there stays, and so does a text that is too long.
@@ -160,6 +178,7 @@ extension SignalPlane {
     if let metadata = change.metadata { participant.metadata = metadata }
     participant.attributes = attributes
     if let permission = change.permission { apply(permission, to: participant, at: now) }
+    participant.wantToken(at: now)
     participant.room.broadcastInfo(of: participant)
     return participant.info
   }
@@ -177,12 +196,9 @@ extension SignalPlane {
     participant.grant.hidden = permission.hidden
     participant.grant.canPublishSources = permission.canPublishSources.compactMap(\.grantName)
     for track in participant.uplink.tracks where !participant.mayPublish(track.info.source) {
-      unpublish(track, of: participant)
-      participant.send(.trackUnpublished(.with { $0.trackSid = track.sid }))
+      withdraw(track, of: participant)
     }
-    if !permission.canPublishData {
-      for track in participant.dataTracks.published { unpublish(track) }
-    }
+    if !permission.canPublishData { unpublish(participant.dataTracks.published, of: participant) }
     if !permission.canSubscribe {
       participant.room.unsubscribeFromDataTracks(participant)
       for downTrack in participant.downlink.downTracks {
@@ -193,7 +209,5 @@ extension SignalPlane {
       participant.room.subscribeToDataTracks(participant)
       participant.requestSections()
     }
-    participant.nextTokenAt = now
-    participant.wake(at: now)
   }
 }

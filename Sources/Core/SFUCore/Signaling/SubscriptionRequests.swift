@@ -12,6 +12,7 @@ extension SignalPlane {
         if request.subscribe { participant.refuseSubscription(to: sid, .trackNotfound) }
         continue
       }
+      participant.downlink.wish(for: track, request.subscribe)
       if request.subscribe {
         _ = participant.room.subscribe(participant, to: track)
       } else {
@@ -28,8 +29,10 @@ extension SignalPlane {
       guard let track = participant.room.track(sid: sid),
         let downTrack = participant.downlink.subscription(to: track)
       else { continue }
-      if downTrack.isDisabled != request.disabled { downTrack.isDisabled = request.disabled }
+      let isDisabled = request.disabled || request.width == 0 && request.quality == .off
+      if downTrack.isDisabled != isDisabled { downTrack.isDisabled = isDisabled }
       downTrack.wantedRank = wantedRank(request, of: track)
+      downTrack.wantedFrameRate = request.fps
       downTrack.priority = request.priority
       track.wantsChanged()
       track.wantKeyFrame(for: downTrack, at: now)
@@ -46,7 +49,11 @@ extension SignalPlane {
       default: return .max
       }
     }
-    let enough = track.info.layers.filter { $0.width >= request.width && $0.height >= request.height }
+    // A little less is stretched: nobody sees it, and the next size costs several times as much.
+    let (width, height) = (UInt64(request.width) * 9, UInt64(request.height) * 9)
+    let enough = track.info.layers.filter {
+      UInt64($0.width) * 10 >= width && UInt64($0.height) * 10 >= height
+    }
     return enough.map { Int($0.quality.rawValue) }.min() ?? .max
   }
 
@@ -72,6 +79,7 @@ extension SignalPlane {
     if !request.name.isEmpty { participant.name = request.name }
     if !request.metadata.isEmpty { participant.metadata = request.metadata }
     participant.attributes = attributes
+    participant.wantToken(at: now)
     participant.room.broadcastInfo(of: participant)
     // After the update: clients repeat everything they know of themselves in their next request, as soon as this one
     // is answered. Older ones take any answer for a refusal.
@@ -100,8 +108,9 @@ extension SignalPlane {
 }
 
 extension Participant {
-  /// Tells that a publisher's will has changed.
+  /// Tells whether the publisher lets it have the track, where it does not know.
   func sendPermission(_ isAllowed: Bool, toReceive sid: String, of publisher: Participant) {
+    guard downlink.noteDenial(of: sid, !isAllowed) else { return }
     send(
       .subscriptionPermissionUpdate(
         .with {

@@ -31,7 +31,10 @@ extension SignalPlane {
   ) -> LiveKit.RequestResponse.Reason? {
     let uplink = participant.uplink
     let texts = [request.cid, request.name, request.stream]
-    guard TrackKind(request.type) != nil else { return .unsupportedType }
+    // One more codec for a track that is there: each has one here.
+    guard TrackKind(request.type) != nil, uplink.track(sid: request.sid) == nil else {
+      return .unsupportedType
+    }
     guard participant.mayPublish(request.source) else { return .notAllowed }
     guard request.encryption != .none || !participant.mustEncrypt else { return .notAllowed }
     guard !request.cid.isEmpty, texts.allSatisfy(TextLimits.accepts(name:)), request.layers.count <= 8,
@@ -48,6 +51,7 @@ extension SignalPlane {
   private func trackInfo(for request: LiveKit.AddTrackRequest) -> LiveKit.TrackInfo {
     .with {
       $0.sid = LiveKit.Sid.track(request.type, request.source, using: &context.random)
+      $0.version = context.version(after: nil)
       $0.type = request.type
       $0.name = request.name
       $0.muted = request.muted

@@ -150,6 +150,7 @@ import PalbeWire
     context.now = now
     context.restartDeadlines(at: now)
     signals.expireCalls(at: now)
+    context.tellChangedRooms(at: now)
     directory.forEachOver(at: now) { signals.end($0, at: now) }
     directory.forEachDue(at: now) { participant in
       if let expiry = participant.handleTimeout(at: now) {

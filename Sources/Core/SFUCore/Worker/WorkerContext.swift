@@ -30,6 +30,8 @@ final class WorkerContext {
   var repairs = BoundedQueue<WaitingRepair>(limit: 4_096)
   /// Operators' calls to participants.
   var calls = RemoteCalls()
+  /// Rooms whose counts everyone in them is to be told.
+  var changedRooms: [Room] = []
   /// The time of the input in hand.
   var now: Instant
   private var peerCount: UInt64 = 0
@@ -88,6 +90,12 @@ final class WorkerContext {
     nextDeadline = .distantFuture
     // What is due is sent behind this round, and says then when it goes on.
     if nextPaceAt > now { wake(at: nextPaceAt) }
+  }
+
+  /// Tells what changed about rooms, where it is time.
+  func tellChangedRooms(at now: Instant) {
+    guard !changedRooms.isEmpty else { return }
+    changedRooms.removeAll { $0.tellChange(at: now) }
   }
 
   /// Has the link asked for packets from its `nextSendAt` on.
@@ -149,6 +157,14 @@ final class WorkerContext {
 
   func send(_ message: LiveKit.SignalResponse.Message, to connection: ConnectionID) {
     events.append(.send(connection, LiveKit.SignalResponse(message).serialized()))
+  }
+
+  /// Of something that changes now.
+  func version(after last: LiveKit.TimedVersion?) -> LiveKit.TimedVersion {
+    .with {
+      $0.unixMicro = max(clock.unixMilliseconds(at: now) * 1_000, last?.unixMicro ?? 0)
+      $0.ticks = $0.unixMicro == last?.unixMicro ? (last?.ticks ?? 0) &+ 1 : 0
+    }
   }
 
   /// A name for another association.
