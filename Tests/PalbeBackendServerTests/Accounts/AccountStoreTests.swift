@@ -2,9 +2,12 @@ import Foundation
 import PalbeAccountsCore
 import PalbeBackendCore
 import PalbeBackendKit
+import PalbeEventLoop
 import PalbeSQLStore
+import PalbeServerObservation
 import PalbeTestKit
 import PalbeUnits
+import Synchronization
 import Testing
 
 @testable import PalbeBackendServer
@@ -238,6 +241,35 @@ struct AccountStoreTests {
     #expect(rig.ended() == [first.session])
     #expect(throws: BackendFailure.sessionExpired) { try rig.session(first.accessToken) }
     #expect(throws: Never.self) { try rig.refresh(second.refreshToken) }
+  }
+
+  @Test(
+    "Bug: accounts were never told of a store that was opened again when telling them failed the first time")
+  func behind() throws {
+    let store = try SQLiteAccountStore(path: folder.path("db"))
+    let rig = try AccountRig(store)
+    let first = try rig.signUp("anna@example.org")
+    let ended = Mutex<[SessionID]>([])
+    let thread = AccountThread(
+      rig.accounts, store: store, keysFile: KeyFile(folder.path("keys")), view: AccountView(rig.accounts),
+      mailbox: try Mailbox(capacity: 1), log: ServerLog(level: .warning, descriptor: -1),
+      sessionsEnded: { sessions in ended.withLock { $0 += sessions } })
+    store.didCommit = { () throws(AccountFailure) in
+      store.connection.refuseEverything()
+      throw .unavailable(.failed)
+    }
+    #expect(throws: AccountFailure.unavailable(.failed)) {
+      try thread.accounts.endSession(first.session, of: first.user, at: rig.now)
+    }
+    // The file opens, but the first look at it fails.
+    store.didCommit = { () throws(AccountFailure) in throw .unavailable(.failed) }
+    thread.reopenIfNeeded(at: rig.now.instant)
+    store.didCommit = {}
+    #expect(store.isUsable && ended.withLock { $0.isEmpty })
+    thread.reopenIfNeeded(at: rig.now.instant + .milliseconds(999))
+    #expect(ended.withLock { $0.isEmpty })
+    thread.reopenIfNeeded(at: rig.now.instant + .seconds(1))
+    #expect(ended.withLock { $0 } == [first.session] && thread.accounts.refused[first.session] != nil)
   }
 
   @Test("What is refused after a start is what was ended before it")

@@ -208,6 +208,80 @@ struct LoopTests {
     #expect(rig.loop.statistics.reopenCount == 1)
   }
 
+  @Test(
+    "Bug: the backend was never told of a store that was opened again when telling it failed the first time")
+  func behind() async throws {
+    let rig = try LoopRig {
+      $0.reopenInterval = .zero
+      $0.limits.wakeDelay = .zero
+    }
+    let (anna, ben, group, message) = try await rig.pair()
+    _ = await rig.ask(.setPushToken(PushToken(platform: .ios, bytes: [1])), ben)
+    try await rig.empty(ben)
+    // The message is there, and nobody was told; then the look at what is there fails once.
+    let step = Mutex(0)
+    rig.store.didCommit = { [store = rig.store] () throws(BackendFailure) in
+      let number = step.withLock { step in
+        step += 1
+        return step
+      }
+      if number == 1 { store.connection.refuseEverything() }
+      if number <= 2 { throw .unavailable(.failed) }
+    }
+    #expect(await rig.ask(.send(group, message), anna) == .failure(.unavailable(.failed)))
+    // No request of anybody's: what the last transaction has left is found all the same.
+    let deadline = MonotonicClock.now() + .seconds(20)
+    func isWoken() -> Bool {
+      rig.delivered.all.contains { event, _ in
+        if case .wakePush(let push) = event {
+          push.device == ben.device && push.group == group
+        } else {
+          false
+        }
+      }
+    }
+    while !isWoken(), MonotonicClock.now() < deadline { WakeUpPause.short() }
+    #expect(isWoken())
+    #expect(rig.loop.statistics.reopenCount == 1)
+    #expect(rig.delivered.all.contains { event, _ in event == .storeFault(.failed) })
+  }
+
+  @Test(
+    "A store and its core are brought back one after the other; what failed is tried again, and only that")
+  func recovery() {
+    struct Fault: Error {}
+    var recovery = StoreRecovery(interval: .seconds(1))
+    var now = Instant(nanoseconds: 0)
+    var (isUsable, calls) = (true, [String]())
+    func attempt(reopens: Bool = true, tells: Bool = true) -> String {
+      let outcome = recovery.attempt(at: now, isUsable: isUsable) {
+        calls.append("reopen")
+        guard reopens else { throw Fault() }
+        isUsable = true
+      } tell: {
+        calls.append("tell")
+        guard tells else { throw Fault() }
+      }
+      defer { calls = [] }
+      return (["\(outcome)".prefix(while: { $0.isLetter })].map(String.init) + calls).joined(separator: " ")
+    }
+    #expect(recovery.deadline(isUsable: true) == nil && attempt() == "none")
+    isUsable = false
+    #expect(attempt(reopens: false) == "failed reopen")
+    #expect(attempt() == "none" && recovery.deadline(isUsable: false) == now + .seconds(1))
+    now = now + .seconds(1)
+    #expect(attempt(tells: false) == "failed reopen tell")
+    #expect(recovery.deadline(isUsable: true) == now + .seconds(1) && attempt() == "none")
+    now = now + .seconds(1)
+    #expect(attempt(tells: false) == "failed tell")
+    // It fails again before its core was told: both are to be done once more.
+    isUsable = false
+    now = now + .seconds(1)
+    #expect(attempt() == "recovered reopen tell")
+    now = now + .seconds(9)
+    #expect(recovery.deadline(isUsable: true) == nil && attempt() == "none")
+  }
+
   @Test("4.2: a fetch that waits is answered by the message that comes, also one of the same transaction")
   func patience() async throws {
     let rig = try LoopRig()

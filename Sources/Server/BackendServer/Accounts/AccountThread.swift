@@ -87,7 +87,7 @@ final class AccountThread {
   private let log: ServerLog
   private let sessionsEnded: @Sendable ([SessionID]) -> Void
   private var nextKeyCheck = Instant.zero
-  private var nextReopen = Instant.zero
+  private var recovery = StoreRecovery(interval: .seconds(1))
   var isStopping = false
 
   init(
@@ -109,10 +109,9 @@ final class AccountThread {
     var jobs: [Job] = []
     while !isStopping {
       // A wait that the kernel refuses is a turn without news.
-      let deadline = store.isUsable ? accounts.nextDeadline : nextReopen
-      _ = try? poller.wait(until: min(deadline, nextKeyCheck))
+      _ = try? poller.wait(until: nextDeadline)
       mailbox.drain(into: &jobs)
-      reopenIfNeeded()
+      reopenIfNeeded(at: MonotonicClock.now())
       for job in jobs { job(self) }
       let now = ServerTime.now
       if store.isUsable, accounts.nextDeadline <= now.instant {
@@ -122,6 +121,13 @@ final class AccountThread {
       }
       if nextKeyCheck <= now.instant { rotateKeys(at: now) }
     }
+  }
+
+  private var nextDeadline: Instant {
+    var next = nextKeyCheck
+    if store.isUsable { next = min(next, accounts.nextDeadline) }
+    if let attempt = recovery.deadline(isUsable: store.isUsable) { next = min(next, attempt) }
+    return next
   }
 
   /// Tells what a call of the core has changed; before its answer goes out. Returns the sessions that are over.
@@ -150,16 +156,20 @@ final class AccountThread {
   }
 
   /// At most once a second.
-  private func reopenIfNeeded() {
-    let now = MonotonicClock.now()
-    guard !store.isUsable, nextReopen <= now else { return }
-    nextReopen = now + .seconds(1)
-    do {
+  func reopenIfNeeded(at now: Instant) {
+    let outcome = recovery.attempt(at: now, isUsable: store.isUsable) {
       try store.reopen()
+    } tell: {
       try accounts.storeReopened()
+    }
+    switch outcome {
+    case .none: break
+    case .recovered:
       settle()
       log.write(.info, "accounts' store opened again")
-    } catch { log.write(.warning, "accounts' store cannot be opened", [("reason", "\(error)")]) }
+    case .failed(let error):
+      log.write(.warning, "accounts' store cannot be opened", [("reason", "\(error)")])
+    }
   }
 
   private func rotateKeys(at now: ServerTime) {

@@ -24,7 +24,7 @@ final class BackendThread {
   private static let copiedPageCount = 256
   private let tick: @Sendable (ServerTime) -> Void
   private var nextTick = MonotonicClock.now()
-  private var nextReopen = Instant(nanoseconds: .min)
+  private var recovery: StoreRecovery
 
   private struct Parked {
     let item: LoopInbox.Item
@@ -43,6 +43,7 @@ final class BackendThread {
     self.settings = settings
     self.counts = counts
     self.deliver = deliver
+    recovery = StoreRecovery(interval: settings.reopenInterval)
   }
 
   /// The thread's body.
@@ -61,8 +62,10 @@ final class BackendThread {
 
   private var nextDeadline: Instant {
     if copy != nil || !waitingCopies.isEmpty { return Instant(nanoseconds: .min) }
-    let next = min(nextTick, store.isUsable ? backend.nextDeadline : nextReopen)
-    return min(next, nextPatience)
+    var next = min(nextTick, nextPatience)
+    if store.isUsable { next = min(next, backend.nextDeadline) }
+    if let attempt = recovery.deadline(isUsable: store.isUsable) { next = min(next, attempt) }
+    return next
   }
 
   private func turn(_ contents: LoopInbox.Contents) {
@@ -208,12 +211,15 @@ final class BackendThread {
 
   private func reopenIfNeeded() {
     let now = ServerTime.now
-    guard !store.isUsable, nextReopen <= now.instant else { return }
-    nextReopen = now.instant + settings.reopenInterval
-    do {
+    let outcome = recovery.attempt(at: now.instant, isUsable: store.isUsable) {
       try store.reopen()
+    } tell: {
       try backend.storeReopened(at: now)
-      counts.add { $0.reopenCount += 1 }
-    } catch { deliver(.storeFault(.failed), []) }
+    }
+    switch outcome {
+    case .none: break
+    case .recovered: counts.add { $0.reopenCount += 1 }
+    case .failed: deliver(.storeFault(.failed), [])
+    }
   }
 }
