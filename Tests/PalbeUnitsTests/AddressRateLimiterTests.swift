@@ -31,6 +31,20 @@ struct AddressRateLimiterTests {
     #expect(allowed(8, &limiter, at: now) == 5)
   }
 
+  @Test("Another rate counts from then on: what was saved stays as far as it fits")
+  func setRate() {
+    var limiter = AddressRateLimiter(perSecond: 1, burst: 10, seed: 1)
+    var now = Instant.zero + .seconds(1)
+    #expect(allowed(20, &limiter, at: now) == 10)
+    limiter.setRate(perSecond: 100, burst: 50)
+    #expect(allowed(1, &limiter, at: now) == 0)
+    now += .milliseconds(100)
+    #expect(allowed(20, &limiter, at: now) == 10)
+    now += .seconds(10)
+    limiter.setRate(perSecond: 100, burst: 2)
+    #expect(allowed(20, &limiter, at: now) == 2)
+  }
+
   @Test("The port counts for nothing, and of IPv6 the network of 64 bits")
   func identity() {
     var limiter = AddressRateLimiter(perSecond: 1, burst: 1, seed: 2)

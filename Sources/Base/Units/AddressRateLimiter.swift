@@ -19,8 +19,8 @@ public struct AddressRateLimiter: Sendable {
 
   private var buckets: [Bucket]
   private let setCount: UInt64
-  private let cost: Int64
-  private let capacity: Int64
+  private var cost: Int64 = 1
+  private var capacity: Int64 = 1
   private let seed: UInt64
 
   /// - Parameters:
@@ -31,9 +31,14 @@ public struct AddressRateLimiter: Sendable {
   public init(perSecond rate: Int, burst: Int, seed: UInt64, placeCount: Int = 4_096) {
     setCount = UInt64(max(1, (placeCount + Self.ways - 1) / Self.ways))
     buckets = Array(repeating: Bucket(), count: Int(setCount) * Self.ways)
+    self.seed = seed
+    setRate(perSecond: rate, burst: burst)
+  }
+
+  /// Counts by other numbers from now on. What an address has saved is kept as far as it fits.
+  public mutating func setRate(perSecond rate: Int, burst: Int) {
     cost = 1_000_000_000 / Int64(min(max(1, rate), 1_000_000))
     capacity = cost * Int64(min(max(1, burst), 1_000_000))
-    self.seed = seed
   }
 
   /// Takes a token of this address; false when it has none left. Allocates nothing.

@@ -10,8 +10,8 @@ public import PalbeUnits
 /// requests shares one durable transaction with a savepoint for each, and their answers and events come out only after it.
 /// What lives in memory (connections, leases, wakes that are due) changes after the transaction too.
 public struct Backend<Store: BackendStore> {
-  /// What it takes and how long it keeps it.
-  public let limits: BackendLimits
+  /// What it takes and how long it keeps it. May change between two calls; what is there already stays.
+  public var limits: BackendLimits
   var store: Store
   var random: RandomSource
   var live = LiveState()

@@ -3,7 +3,7 @@ import PalbeUnits
 
 /// Holds addresses to their limits. Its tables do not grow beyond what the server allows in all.
 struct AddressGate {
-  private let limits: AddressLimits
+  private var limits: AddressLimits
   private var connections: AddressRateLimiter
   private var requests: AddressRateLimiter
   /// Open connections of each network; at most as many entries as there are connections.
@@ -22,6 +22,13 @@ struct AddressGate {
       perSecond: limits.connectionsPerSecond, burst: limits.connectionBurst, seed: random.next())
     requests = AddressRateLimiter(
       perSecond: limits.requestsPerSecond, burst: limits.requestBurst, seed: random.next())
+  }
+
+  /// Other limits from now on; connections that are open stay.
+  mutating func setLimits(_ limits: AddressLimits) {
+    self.limits = limits
+    connections.setRate(perSecond: limits.connectionsPerSecond, burst: limits.connectionBurst)
+    requests.setRate(perSecond: limits.requestsPerSecond, burst: limits.requestBurst)
   }
 
   private func isLimited(_ peer: SocketAddress) -> Bool { limits.includesLoopback || !peer.isLoopback }

@@ -22,6 +22,10 @@ public protocol WebServerHandler: Sendable {
   /// sent
   /// to it now goes out right after the acceptance, and is dropped with a rejection.
   func upgrade(_ request: HTTPRequest, socket: WebSocket) -> UpgradeDecision
+
+  /// The answer to a request that the server refuses by itself, `request` without its body. Its status is the refusal's, and the
+  /// refusal's headers are added where they are missing. By default the refusal's words as plain text.
+  func refusal(_ refusal: RequestRefusal, of request: HTTPRequest) -> HTTPResponse
 }
 
 extension WebServerHandler {
@@ -42,6 +46,11 @@ extension WebServerHandler {
 
   /// Knows no path.
   public func respond(to request: HTTPRequest) -> HTTPResponse { .text("not found", status: 404) }
+
+  /// Plain text.
+  public func refusal(_ refusal: RequestRefusal, of request: HTTPRequest) -> HTTPResponse {
+    .text(refusal.reason, status: refusal.status)
+  }
 }
 
 /// The answer to an upgrade request.

@@ -15,29 +15,27 @@ extension ServerService {
     guard let connection = connections[identity] else { return -1 }
     guard connection.download == nil else { return keepForLater(identity, connection, path: path) }
     connection.mayStayOpen = false
-    guard gate.admitsRequest(from: connection.peer) else { return tooMany(identity) }
     let reader = RequestReader(identity, limits, peer: connection.peer)
     let request = reader.read(path: path)
+    guard gate.admitsRequest(from: connection.peer) else {
+      return refuse(identity, .tooManyRequests, request)
+    }
     connection.omitsBody = request.method == "HEAD"
     if request.header("transfer-encoding") != nil {
-      return refuse(identity, 411, "a body needs a content-length")
+      return refuse(identity, .lengthRequired, request)
     }
     if let text = request.header("content-length") {
       guard let count = HTTPRange.number(text).map({ Int($0) }) else {
-        return refuse(identity, 400, "malformed content-length")
+        return refuse(identity, .malformedLength, request)
       }
       if count > 0 || request.method == "POST" {
         return expectBody(identity, connection, request, count, reader)
       }
     } else if ["POST", "PUT", "PATCH"].contains(request.method) {
-      return refuse(identity, 411, "a body needs a content-length")
+      return refuse(identity, .lengthRequired, request)
     }
     connection.mayStayOpen = reader.wantsToStay
     return ask(identity, connection, request)
-  }
-
-  func tooMany(_ identity: OpaquePointer) -> Int32 {
-    write(identity, .text("too many requests", status: 429, headers: [.init("retry-after", "1")]))
   }
 
   private func expectBody(
@@ -45,7 +43,7 @@ extension ServerService {
     _ reader: RequestReader
   ) -> Int32 {
     guard !isPipelined(identity, connection) else {
-      return refuse(identity, 400, "a request with a body must wait for the answer to the one before it")
+      return refuse(identity, .bodyTooEarly, request)
     }
     requestCount += 1
     let id = requestCount
@@ -58,7 +56,7 @@ extension ServerService {
     switch decision {
     case .refuse(let refusal): return write(identity, refusal)
     case .collect where byteCount > limits.requestBodyByteCount:
-      return refuse(identity, 413, "the body is too long")
+      return refuse(identity, .bodyTooLarge(limit: limits.requestBodyByteCount), request)
     case .collect, .stream: break
     }
     if request.header("expect")?.lowercased() == "100-continue" {
@@ -85,8 +83,10 @@ extension ServerService {
     guard let held = connection.request?.body.count, held + bytes.count <= limits.requestBodyByteCount
     else { return -1 }
     guard bodiesByteCount + bytes.count <= limits.bodiesByteCount else {
-      connection.mayStayOpen = false
-      return refuse(identity, 503, "the server reads too many bodies at once")
+      guard var request = connection.request.take() else { return -1 }
+      bodiesByteCount -= request.body.count
+      request.body = []
+      return refuse(identity, .tooManyBodies, request)
     }
     bodiesByteCount += bytes.count
     connection.request?.body.append(contentsOf: bytes)
@@ -138,10 +138,6 @@ extension ServerService {
     palbe_lws_call_after(identity, -1)
     lws_rx_flow_control(identity, 1)
     return write(identity, response)
-  }
-
-  func refuse(_ identity: OpaquePointer, _ status: Int, _ text: String) -> Int32 {
-    write(identity, .text(text, status: status))
   }
 
   /// Writes an answer; the library sends what the socket does not take at once. Ends the connection unless

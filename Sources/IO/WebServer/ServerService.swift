@@ -119,6 +119,7 @@ final class ServerService {
   /// What other threads have left for this one.
   func woken() {
     if let pair = link.takeCertificate(), let tls { _ = pair.install(into: tls) }
+    if let limits = link.takeAddressLimits() { gate.setLimits(limits) }
     flushChanged()
     streamsChanged()
     for (id, response) in link.takeAnswers() {
@@ -240,17 +241,18 @@ extension ServerService {
   private func confirmUpgrade(_ identity: OpaquePointer, to name: UnsafeMutableRawPointer?) -> Int32 {
     guard let connection = connections[identity], connection.download == nil else { return -1 }
     connection.mayStayOpen = false
-    guard gate.admitsRequest(from: connection.peer) else { return tooMany(identity) }
-    let name = name.map { String(cString: $0.assumingMemoryBound(to: CChar.self)) } ?? ""
-    guard name.lowercased() == "websocket" else { return refuse(identity, 426, "only websocket upgrades") }
     let request = RequestReader(identity, limits, peer: connection.peer).read(path: nil)
+    guard gate.admitsRequest(from: connection.peer) else {
+      return refuse(identity, .tooManyRequests, request)
+    }
+    let name = name.map { String(cString: $0.assumingMemoryBound(to: CChar.self)) } ?? ""
+    guard name.lowercased() == "websocket" else { return refuse(identity, .unknownUpgrade, request) }
     guard request.method == "GET", request.header("host") != nil,
       let key = request.header("sec-websocket-key"), (16...64).contains(key.utf8.count),
       request.header("connection")?.lowercased().contains("upgrade") == true
-    else { return refuse(identity, 400, "malformed websocket upgrade") }
+    else { return refuse(identity, .malformedUpgrade, request) }
     guard request.header("sec-websocket-version") == "13" else {
-      let headers = [HTTPRequest.Field("sec-websocket-version", "13")]
-      return write(identity, .text("websocket version 13 is needed", status: 426, headers: headers))
+      return refuse(identity, .webSocketVersion, request)
     }
     let socket = WebSocket(queueByteLimit: limits.sendQueueByteCount) { [link] in link.socketChanged($0) }
     switch handler.upgrade(request, socket: socket) {

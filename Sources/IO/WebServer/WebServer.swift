@@ -149,6 +149,9 @@ public final class WebServer: Sendable {
     return pair.expiry
   }
 
+  /// What one address may do from now on; connections that are open stay.
+  public func setAddressLimits(_ limits: AddressLimits) { link.addressLimitsChanged(to: limits) }
+
   /// The service is made here and used by its thread only.
   private struct Moved: @unchecked Sendable { let service: ServerService }
 
@@ -206,6 +209,7 @@ final class ServerLink: Sendable {
   /// Bodies that may go on.
   private let streams = Mutex<[UInt64]>([])
   private let certificate = Mutex<CertificatePair?>(nil)
+  private let addressLimits = Mutex<AddressLimits?>(nil)
 
   func socketChanged(_ socket: WebSocket) {
     let isFirst = changed.withLock { ids in
@@ -258,6 +262,13 @@ final class ServerLink: Sendable {
       return certificate
     }
   }
+
+  func addressLimitsChanged(to limits: AddressLimits) {
+    addressLimits.withLock { $0 = limits }
+    context.wake()
+  }
+
+  func takeAddressLimits() -> AddressLimits? { addressLimits.withLock { $0.take() } }
 
   /// Moves the list of changed sockets into `taken`, whose memory the next ones get.
   func takeChanged(into taken: inout [UInt64]) {

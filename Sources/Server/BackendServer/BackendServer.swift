@@ -70,8 +70,13 @@ package final class BackendServer: Sendable {
   private let folder: DataFolder
 
   /// Opens the folder and starts to listen.
-  /// - Parameter verifier: knows the sessions; nil makes accounts in the same folder.
-  package init(_ configuration: Configuration, verifier: (any SessionVerifier)? = nil) throws {
+  /// - Parameters:
+  ///   - verifier: knows the sessions; nil makes accounts in the same folder.
+  ///   - prepare: gets the store before it is used, for tests.
+  package init(
+    _ configuration: Configuration, verifier: (any SessionVerifier)? = nil,
+    prepare: (SQLiteBackendStore) -> Void = { _ in }
+  ) throws {
     folder = try DataFolder(configuration.data)
     tokens = DeviceTokens(key: SymmetricKey(copying: try folder.key("device-tokens")))
     let store: SQLiteBackendStore
@@ -79,39 +84,44 @@ package final class BackendServer: Sendable {
     do throws(SQLError) { store = try SQLiteBackendStore(path: file) } catch {
       throw Failure(description: "cannot open \(file): \(error)")
     }
+    prepare(store)
     let log = configuration.log
     let (link, verifier): (AccountLink?, any SessionVerifier) =
       if let verifier { (nil, verifier) } else {
         try Self.accounts(in: folder, configuration.accounts, log)
       }
     self.link = link
-    let blobs = try Self.openBlobs(folder, configuration.blobs, store, log)
+    let known = try Self.reading(file) { try store.blobIDs() }
+    let blobs = try Self.openBlobs(folder, configuration.blobs, known, log)
     self.blobs = blobs
     let pushes = try configuration.pushes.map { try PushSender($0, log: log) }
     self.pushes = pushes
     let hub = RealtimeHub(verifier: verifier, settings: configuration.realtime)
     self.hub = hub
-    loop = try BackendLoop(
-      store: store, settings: configuration.loop, tick: { hub.sweep(at: $0) },
-      deliver: { event, subscribers in
-        switch event {
-        case .wakePush(let wake): pushes?.send(wake)
-        case .deleteBlobs(let ids): blobs.delete(ids)
-        case .storeFault(let fault): log.write(.warning, "store fault", [("fault", "\(fault)")])
-        case .publish, .subscriptionEnded: hub.deliver(event, to: subscribers)
-        }
-      })
+    let deliver: BackendLoop.Deliver = { event, subscribers in
+      switch event {
+      case .wakePush(let wake): pushes?.send(wake)
+      case .deleteBlobs(let ids): blobs.delete(ids)
+      case .storeFault(let fault): log.write(.warning, "store fault", [("fault", "\(fault)")])
+      case .publish, .subscriptionEnded: hub.deliver(event, to: subscribers)
+      }
+    }
+    loop = try Self.reading(file) {
+      try BackendLoop(
+        store: store, settings: configuration.loop, tick: { hub.sweep(at: $0) }, deliver: deliver)
+    }
     hub.attach(loop)
     link?.connect(loop, hub)
     let urls = BlobURLs(key: try folder.key("blob-addresses"), origin: configuration.publicURL)
-    let requestIDs = RequestIDs()
-    let bytes = BlobService(store: blobs, urls: urls) { refusal, request in
-      APIError(refusal).response(requestID: requestIDs.next(request))
+    // As blobs themselves expire: setting the clock ends no upload.
+    let clock = { @Sendable [begun = ServerTime.now] in ServerTime.now.expiryTime(since: begun).seconds }
+    let bytes = BlobService(store: blobs, urls: urls, now: clock) { refusal, request in
+      APIError(refusal).response(requestID: request.header("request-id") ?? "")
     }
     let others = RouteTable.documentRoutes(
       tokens,
       others: RouteTable.accountRoutes(link?.service) + [RouteTable.readyRoute]
-        + RouteTable.blobRoutes(urls, blobs, loop))
+        + RouteTable.blobRoutes(urls, blobs, loop, now: clock))
     requests = RequestMetrics(log: log)
     service = BackendService(
       table: RouteTable(devices: tokens, others: others), loop: loop, verifier: verifier, tokens: tokens,
@@ -158,14 +168,21 @@ package final class BackendServer: Sendable {
     return (link, link.service)
   }
 
+  /// What the store refuses at the start, with the name of its file.
+  private static func reading<Value>(_ file: String, _ body: () throws -> Value) throws -> Value {
+    do { return try body() } catch BackendFailure.unavailable(let fault) {
+      throw Failure(description: "cannot read \(file): \(fault)")
+    }
+  }
+
   /// Bytes whose blob went while nobody could remove them go now.
   private static func openBlobs(
-    _ folder: DataFolder, _ settings: BlobStore.Settings, _ store: SQLiteBackendStore, _ log: ServerLog
+    _ folder: DataFolder, _ settings: BlobStore.Settings, _ known: Set<BlobID>, _ log: ServerLog
   ) throws -> BlobStore {
     let path = folder.path("blobs")
     do {
-      let blobs = try BlobStore(folder: path, settings: settings)
-      let count = try blobs.sweepOrphans(knowing: try store.blobIDs())
+      let blobs = try BlobStore(folder: path, settings: settings, knowing: known)
+      let count = blobs.orphanCount
       if count > 0 { log.write(.info, "orphans removed", [("blobs", "\(count)")]) }
       return blobs
     } catch {
@@ -179,9 +196,26 @@ package final class BackendServer: Sendable {
   /// Requests and sockets that a drain waits for.
   package var openCount: Int { requests.openCount + hub.count }
 
-  /// Reads the certificate again, and who may read metrics. The log's level is the log's.
-  package func reload(metrics page: MetricsPage) throws(CertificateError) {
-    metrics?.page.reload(page)
+  /// What can change while it runs.
+  package struct Adjustments: Sendable {
+    /// What the backend takes, and how long it keeps it.
+    package var limits = BackendLimits()
+    /// What one address may do.
+    package var perAddress = AddressLimits()
+    /// Bytes of the disk that attachments leave.
+    package var reservedByteCount = BlobStore.Settings().reservedByteCount
+    /// Who may read metrics.
+    package var metricsPage = MetricsPage()
+    /// The defaults.
+    package init() {}
+  }
+
+  /// Takes over what has changed, and reads the certificate again. The log's level is the log's.
+  package func reload(_ new: Adjustments) throws(CertificateError) {
+    loop.setLimits(new.limits)
+    web.setAddressLimits(new.perAddress)
+    blobs.reservedByteCount = new.reservedByteCount
+    metrics?.page.reload(new.metricsPage)
     try web.reloadCertificate()
   }
 

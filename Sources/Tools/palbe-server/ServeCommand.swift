@@ -98,7 +98,7 @@ enum ServeCommand {
       log.write(.warning, "changed keys need a restart", [("keys", waiting.joined(separator: ","))])
     }
     log.setLevel(new.logLevel)
-    do throws(CertificateError) { try server.reload(metrics: new.metricsPage) } catch {
+    do throws(CertificateError) { try server.reload(new.adjustments) } catch {
       log.write(.warning, "certificate not reloaded", [("reason", error.description)])
     }
     log.write(

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import PalbeBackendCore
 import PalbeTestKit
 import PalbeUnits
@@ -123,9 +124,17 @@ struct BlobFilesTests {
       if id != ids[4] { try files.finish(id, descriptor) }
     }
     try Data().write(to: URL(fileURLWithPath: files.path(of: ids[0]) + ".note"))
-    let store = try BlobStore(files: files, settings: .init())
-    #expect(store.counts.storedCount == 4 && store.counts.storedByteCount == 8)
-    #expect(try store.sweepOrphans(knowing: [ids[0], ids[1]]) == 3)
+    let all = try BlobStore(files: files, settings: .init())
+    #expect(all.counts.storedCount == 4 && all.counts.storedByteCount == 8 && all.orphanCount == 0)
+    all.stop()
+    // What cannot be removed is still there, and counted.
+    var failing = files
+    failing.willTake = { (step) throws(BlobFault) in if step == .remove { throw .failed(code: EIO) } }
+    let stuck = try BlobStore(files: failing, settings: .init(), knowing: [ids[0]])
+    #expect(stuck.orphanCount == 4 && stuck.counts.faultCount == 4 && stuck.counts.storedCount == 4)
+    stuck.stop()
+    let store = try BlobStore(files: files, settings: .init(), knowing: [ids[0], ids[1]])
+    #expect(store.orphanCount == 3 && store.counts.deletedCount == 3)
     #expect(try Set(files.all().map(\.id)) == [ids[0], ids[1]])
     #expect(store.counts.storedCount == 2 && store.counts.storedByteCount == 4)
     #expect(FileManager.default.fileExists(atPath: files.path(of: ids[0]) + ".note"))

@@ -78,6 +78,53 @@ struct ServerOperationTests {
     while rig.server.openCount > 0 { await Task.yield() }
   }
 
+  @Test("A reload changes limits for what comes from then on; what is there already stays")
+  func reloaded() throws {
+    let rig = try ServerRig { $0.blobs.reservedByteCount = 0 }
+    defer { rig.server.stop() }
+    let (anna, ben) = (try rig.device(), try rig.device())
+    let (group, mlsID) = try anna.found(with: [ben.user])
+    let messages = "/v1/groups/\(group)/messages"
+    let large = anna.message(mlsID, 1, count: 5_000)
+    try anna.get("POST", messages, large)
+    let blob = try anna.get("POST", "/v1/groups/\(group)/blobs", ["size": 5_000])
+    var adjustments = BackendServer.Adjustments()
+    adjustments.limits.messageByteCount = 4_096
+    adjustments.limits.blobByteCount = 4_096
+    adjustments.limits.devicesPerGroup = 2
+    adjustments.limits.devicesPerUser = 1
+    adjustments.reservedByteCount = 1 << 60
+    try rig.server.reload(adjustments)
+    let refused = try anna.ask("POST", messages, anna.message(mlsID, 1, count: 5_000))
+    #expect(refused.status == 413 && refused.code == "message_too_large")
+    #expect((refused.json["details"] as? [String: Any])?["limit"] as? Int == 4_096)
+    try anna.get("POST", messages, anna.message(mlsID, 1, count: 3_000))
+    #expect(
+      try anna.ask("POST", "/v1/groups/\(group)/blobs", ["size": 5_000]).code == "attachment_too_large")
+    #expect(try ben.get("GET", "/v1/queue")["rows"].map { ($0 as? [Any])?.count } == 3)
+    let second = rig.client(anna.user)
+    #expect(throws: (any Error).self) { try second.enrol() }
+    let put = try #require(blob["put_url"] as? String)
+    #expect(
+      try HTTPConnection(port: rig.server.port).send("PUT", put, body: Array(repeating: 1, count: 5_000))
+        .status == 503)
+    // Rates count at once, and requests that were free before are not counted afterwards.
+    adjustments.limits = BackendLimits()
+    adjustments.limits.requestsPerSecond = 1
+    adjustments.limits.requestBurst = 10
+    adjustments.reservedByteCount = 0
+    try rig.server.reload(adjustments)
+    var statuses: [Int] = []
+    for _ in 0..<30 { statuses.append(try ben.ask("GET", "/v1/devices").status) }
+    #expect(statuses.contains(200) && statuses.contains(429))
+    adjustments.limits = BackendLimits()
+    try rig.server.reload(adjustments)
+    #expect(try ben.ask("GET", "/v1/devices").status == 200)
+    #expect(
+      try HTTPConnection(port: rig.server.port).send("PUT", put, body: Array(repeating: 1, count: 5_000))
+        .status == 201)
+  }
+
   @Test("A copy of the store while it works: what was acknowledged before it ended is in it")
   func copied() async throws {
     let rig = try ServerRig()

@@ -79,6 +79,22 @@ struct PushTests {
     #expect(queue.waitingCount == 3 && queue.lostCount == 2)
   }
 
+  @Test("Bug: of what was due at the end only one push was sent")
+  mutating func last() throws {
+    let sender = try PushSender(.file(folder.path("pushes")), log: ServerLog(level: .warning))
+    for number in 0..<50 {
+      let push = push(UInt8(number))
+      sender.send(WakePush(device: push.device, group: push.group, kind: .message, tokens: [push.token]))
+    }
+    // Before its thread has seen the first one.
+    sender.stop()
+    try sender.start()
+    sender.stop()
+    #expect(sender.counts.sentCount == 50 && sender.counts.waitingCount == 0)
+    #expect(
+      try String(contentsOfFile: folder.path("pushes"), encoding: .utf8).split(separator: "\n").count == 50)
+  }
+
   @Test("To a file, to a socket, to a command; what cannot be reached is counted")
   mutating func destinations() throws {
     let push = push()

@@ -57,6 +57,7 @@ struct ServerSettingsTests {
     "What is wrong is refused with its place",
     arguments: [
       (["--max-blob", "5MB"], "'--max-blob' is '5MB'; expected a size"),
+      (["--max-message", "257KiB"], "'--max-message' is '257KiB'; expected a size"),
       (["--push-file", "a", "--push-socket", "b"], "'push.file', 'push.socket' and 'push.command'"),
       (["--prometheus-username", "a"], "go together"), (["--tls-key", "a"], "needs 'tls.cert_file'"),
       (["--public-url", "ftp://a"], "expected an http or https address"), (["--port", "70000"], "--port"),

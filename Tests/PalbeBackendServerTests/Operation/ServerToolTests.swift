@@ -29,7 +29,8 @@ struct ServerToolTests {
     #expect(backup.code == 0, "\(backup)")
     let check = try ToolProcess.run("palbe-server", ["check", "--data", target])
     #expect(check.code == 0 && check.output == "the data is as it has to be\n", "\(check)")
-    try Data("logging: {level: debug}\nport: 1\n".utf8).write(to: URL(fileURLWithPath: config))
+    try Data("logging: {level: debug}\nport: 1\nlimit: {message_size: 1KiB}\n".utf8).write(
+      to: URL(fileURLWithPath: config))
     process.terminate(with: SIGHUP)
     // A line of debugging shows that it was read.
     let http = HTTPConnection(port: port)
@@ -37,7 +38,7 @@ struct ServerToolTests {
     process.terminate()
     let end = process.finish()
     #expect(end.code == 0)
-    #expect(end.errors.contains("configuration reloaded keys=logging.level"))
+    #expect(end.errors.contains("configuration reloaded keys=limit.message_size,logging.level"))
     #expect(end.errors.contains("stopping signal=terminate"))
   }
 

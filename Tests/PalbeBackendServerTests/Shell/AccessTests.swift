@@ -17,7 +17,8 @@ struct RouteAccessTests {
   init() throws {
     rig = try ServerRig()
     let tokens = DeviceTokens(key: SymmetricKey(copying: [UInt8](repeating: 1, count: 32)))
-    let blobs = RouteTable.blobRoutes(BlobURLs(key: [1]), rig.server.blobs, rig.server.loop)
+    let blobs = RouteTable.blobRoutes(
+      BlobURLs(key: [1]), rig.server.blobs, rig.server.loop, now: { 0 })
     table = RouteTable(
       devices: tokens,
       others: RouteTable.documentRoutes(tokens, others: blobs + RouteTable.accountRoutes(nil)))

@@ -9,7 +9,10 @@ extension RouteTable {
   /// How long an address for a download holds.
   private static let addressTime: Int64 = 300
 
-  static func blobRoutes(_ urls: BlobURLs, _ store: BlobStore, _ loop: BackendLoop) -> [Route] {
+  /// - Parameter now: as of `BlobService`.
+  static func blobRoutes(
+    _ urls: BlobURLs, _ store: BlobStore, _ loop: BackendLoop, now: @escaping @Sendable () -> Int64
+  ) -> [Route] {
     [
       Route(
         "POST", "/v1/groups/{group}/blobs", "createBlob",
@@ -19,13 +22,14 @@ extension RouteTable {
         service: .backend(
           { (input) throws(APIError) in
             .createBlob(try input.id("group"), byteCount: input.body.integer("size") ?? 0)
-          }, { response, _ in text(response, urls) })),
+          }, { response, _ in text(response, urls, now()) })),
       Route(
         "GET", "/v1/blobs/{blob}", "blob",
         "An address for an attachment's bytes, or for the rest of its upload",
         answer: .blobView, codes: ["not_a_member", "blob_not_found", "blob_expired"],
         service: .backend(
-          { (input) throws(APIError) in .blob(try input.id("blob")) }, { response, _ in text(response, urls) }
+          { (input) throws(APIError) in .blob(try input.id("blob")) },
+          { response, _ in text(response, urls, now()) }
         )),
       Route(
         "POST", "/v1/blobs/{blob}/complete", "completeBlob",
@@ -36,19 +40,21 @@ extension RouteTable {
           guard let caller = input.caller, let id: BlobID = input.path.id("blob") else {
             return answer(.failure(APIError(.notSignedIn)))
           }
-          complete(id, urls, store, { loop.ask(BackendCall($0, from: caller), answer: $1) }, answer)
+          complete(
+            id, store, { text($0, urls, now()) }, { loop.ask(BackendCall($0, from: caller), answer: $1) },
+            answer)
         }),
     ]
   }
 
   /// Who may is asked first, then whether the bytes are there.
   private static func complete(
-    _ id: BlobID, _ urls: BlobURLs, _ store: BlobStore,
+    _ id: BlobID, _ store: BlobStore, _ text: @escaping @Sendable (BackendResponse) -> JSONText?,
     _ ask: @escaping @Sendable (BackendRequest, @escaping BackendLoop.Answer) -> Void,
     _ answer: @escaping Route.Answer
   ) {
     @Sendable func end(_ result: Result<BackendResponse, BackendFailure>) {
-      answer(result.map { text($0, urls) }.mapError { APIError($0) })
+      answer(result.map { text($0) }.mapError { APIError($0) })
     }
     ask(.blob(id)) { result in
       guard case .success(.blob(let view)) = result, view.state == .pending else { return end(result) }
@@ -64,11 +70,11 @@ extension RouteTable {
     }
   }
 
-  private static func text(_ response: BackendResponse, _ urls: BlobURLs) -> JSONText? {
+  private static func text(_ response: BackendResponse, _ urls: BlobURLs, _ now: Int64) -> JSONText? {
     guard case .blob(let view) = response else { return nil }
     let isPending = view.state == .pending
     let end = view.expiresAt.seconds
-    let expiry = isPending ? end : min(end, WallClock.unixSeconds + addressTime)
+    let expiry = isPending ? end : min(end, now + addressTime)
     let address = urls.address(
       .init(blob: view.id, operation: isPending ? .put : .get, byteCount: view.byteCount, expiry: expiry))
     return JSONWriter.object {

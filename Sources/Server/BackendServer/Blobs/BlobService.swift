@@ -37,10 +37,10 @@ package final class BlobService: Sendable {
   private let refuse: @Sendable (BlobRefusal, HTTPRequest) -> HTTPResponse
 
   /// - Parameters:
-  ///   - now: the wall clock in seconds.
+  ///   - now: the time by which addresses are over, in seconds since 1970.
   ///   - refuse: how a refusal is told.
   package init(
-    store: BlobStore, urls: BlobURLs, now: @escaping @Sendable () -> Int64 = { WallClock.unixSeconds },
+    store: BlobStore, urls: BlobURLs, now: @escaping @Sendable () -> Int64,
     refuse: @escaping @Sendable (BlobRefusal, HTTPRequest) -> HTTPResponse
   ) {
     self.store = store
@@ -99,8 +99,8 @@ package final class BlobService: Sendable {
     _ outcome: BlobSink.Outcome, _ grant: BlobURLs.Grant, _ request: HTTPRequest
   ) -> HTTPResponse {
     switch outcome {
-    case .whole: Self.offset(grant.byteCount, of: grant, status: 201)
-    case .partial(let count): Self.offset(count, of: grant, status: 200)
+    case .whole: Self.offset(grant.byteCount, of: grant, request, status: 201)
+    case .partial(let count): Self.offset(count, of: grant, request, status: 200)
     case .superseded: refuse(.superseded, request)
     case .failed(.offset(let count)): refuse(.offset(count), request)
     case .failed(.tooLong): refuse(.tooLarge(limit: grant.byteCount), request)
@@ -108,10 +108,13 @@ package final class BlobService: Sendable {
     }
   }
 
-  private static func offset(_ count: Int64, of grant: BlobURLs.Grant, status: Int) -> HTTPResponse {
-    HTTPResponse(
-      status: status,
-      headers: [.init("upload-offset", "\(count)"), .init("upload-length", "\(grant.byteCount)")])
+  private static func offset(
+    _ count: Int64, of grant: BlobURLs.Grant, _ request: HTTPRequest, status: Int
+  ) -> HTTPResponse {
+    let headers = [
+      HTTPRequest.Field("upload-offset", "\(count)"), .init("upload-length", "\(grant.byteCount)"),
+    ]
+    return RequestIDs.labelled(HTTPResponse(status: status, headers: headers), request)
   }
 
   // MARK: Everything else
@@ -128,9 +131,9 @@ package final class BlobService: Sendable {
   private func tell(_ grant: BlobURLs.Grant, _ request: HTTPRequest, _ responder: HTTPResponder) {
     store.state(of: grant.blob) { [self] result in
       switch result {
-      case .success(.none): responder.send(Self.offset(0, of: grant, status: 200))
+      case .success(.none): responder.send(Self.offset(0, of: grant, request, status: 200))
       case .success(.partial(let count)), .success(.whole(let count)):
-        responder.send(Self.offset(count, of: grant, status: 200))
+        responder.send(Self.offset(count, of: grant, request, status: 200))
       case .failure(let fault): responder.send(refuse(.storage(fault), request))
       }
     }
@@ -142,7 +145,7 @@ package final class BlobService: Sendable {
         let (descriptor, count) = try store.files.open(grant.blob)
         let source = { offset in BlobSource(grant.blob, descriptor, from: offset, store: self.store) }
         responder.send(
-          Self.answer(grant.blob, count, request, source)
+          Self.answer(grant.blob, count, request, source).map { RequestIDs.labelled($0, request) }
             ?? refuse(.rangeNotSatisfiable(count: count), request))
       } catch {
         responder.send(refuse(error == .missing ? .notFound : .storage(error), request))

@@ -110,7 +110,7 @@ final class BlobSink: HTTPBodySink, @unchecked Sendable {
   }
 
   private func checkRoom() throws(BlobFault) {
-    guard store.files.freeByteCount(keeping: store.settings.reservedByteCount) >= byteCount - length else {
+    guard store.files.freeByteCount(keeping: store.reservedByteCount) >= byteCount - length else {
       throw .full
     }
   }

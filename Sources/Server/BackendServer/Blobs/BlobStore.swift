@@ -38,7 +38,7 @@ package final class BlobStore: Sendable {
   }
 
   package let files: BlobFiles
-  let settings: Settings
+  private let reserved: Atomic<Int64>
   private let threads: [JobThread]
   /// Who writes a blob now.
   private let uploads = Mutex<[BlobID: BlobSink]>([:])
@@ -46,19 +46,38 @@ package final class BlobStore: Sendable {
   /// How many hold deletions back, and what is to be deleted when they let go.
   private let held = Mutex<(count: Int, ids: [BlobID])>((0, []))
 
+  /// Files of no blob that were found at the start.
+  package let orphanCount: Int
+
   /// Opens the folder.
-  package convenience init(folder: String, settings: Settings = Settings()) throws {
-    try self.init(files: try BlobFiles(folder: folder), settings: settings)
+  /// - Parameter known: the blobs of the backend; bytes of others, whose deletion a crash has prevented, are removed. Nil
+  ///   keeps them all.
+  package convenience init(
+    folder: String, settings: Settings = Settings(), knowing known: Set<BlobID>? = nil
+  ) throws {
+    try self.init(files: try BlobFiles(folder: folder), settings: settings, knowing: known)
   }
 
-  init(files: BlobFiles, settings: Settings) throws {
+  init(files: BlobFiles, settings: Settings, knowing known: Set<BlobID>? = nil) throws {
     self.files = files
-    self.settings = settings
+    reserved = Atomic(settings.reservedByteCount)
     var counts = Counts()
-    for case (_, .whole(let count)) in try files.all() {
+    var orphanCount = 0
+    // One walk over all of them, of which there may be millions.
+    for (id, state) in try files.all() {
+      if let known, !known.contains(id) {
+        orphanCount += 1
+        do throws(BlobFault) {
+          try files.remove(id)
+          counts.deletedCount += 1
+          continue
+        } catch { counts.faultCount += 1 }
+      }
+      guard case .whole(let count) = state else { continue }
       counts.storedCount += 1
       counts.storedByteCount += count
     }
+    self.orphanCount = orphanCount
     totals = Mutex(counts)
     var threads: [JobThread] = []
     for number in 0..<max(1, settings.threadCount) { threads.append(try JobThread(name: "blobs-\(number)")) }
@@ -74,6 +93,12 @@ package final class BlobStore: Sendable {
   package var counts: Counts { totals.withLock { $0 } }
 
   func count(_ change: (inout Counts) -> Void) { totals.withLock { change(&$0) } }
+
+  /// Bytes of the medium that uploads leave for the rest of the server; another number counts for what is written from now on.
+  package var reservedByteCount: Int64 {
+    get { reserved.load(ordering: .relaxed) }
+    set { reserved.store(newValue, ordering: .relaxed) }
+  }
 
   /// Does something after all that was asked for this blob before.
   func run(for id: BlobID, _ job: @escaping @Sendable () -> Void) {
@@ -146,15 +171,5 @@ package final class BlobStore: Sendable {
     } catch {
       count { $0.faultCount += 1 }
     }
-  }
-
-  /// Removes what belongs to no blob of the backend: bytes whose deletion a crash has prevented. For the start, before any
-  /// upload.
-  /// - Returns: how many blobs were removed.
-  @discardableResult
-  package func sweepOrphans(knowing known: Set<BlobID>) throws(BlobFault) -> Int {
-    let orphans = try files.all().map(\.id).filter { !known.contains($0) }
-    for id in orphans { remove(id) }
-    return orphans.count
   }
 }

@@ -119,6 +119,21 @@ package struct APIError: Error, Equatable, Sendable {
 }
 
 extension APIError {
+  /// A refusal of the web server's own.
+  init(_ refusal: RequestRefusal) {
+    switch refusal {
+    case .malformedLength, .lengthRequired: self = .invalid("Content-Length", refusal.reason)
+    case .bodyTooEarly: self = .invalid("body", refusal.reason)
+    case .malformedUpgrade, .unknownUpgrade: self = .invalid("Upgrade", refusal.reason)
+    case .webSocketVersion: self = .invalid("Sec-WebSocket-Version", refusal.reason)
+    case .bodyTooLarge(let limit): self = APIError(.messageTooLarge(limit: limit))
+    case .tooManyRequests: self = APIError(.rateLimited(retryAfter: .seconds(1)))
+    case .tooManyBodies: self = APIError(.unavailable(.overloaded))
+    }
+    // `invalid_request` comes with 411 and 426 too.
+    status = refusal.status
+  }
+
   /// A refusal about a blob's bytes.
   package init(_ refusal: BlobRefusal) {
     func number(_ name: String, _ value: Int64) -> [Detail] { [.init(name: name, value: .number(value))] }

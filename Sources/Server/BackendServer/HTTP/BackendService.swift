@@ -68,39 +68,54 @@ package final class BackendService: WebServerHandler {
   package func body(
     of request: HTTPRequest, byteCount: Int64, responder: HTTPResponder
   ) -> HTTPBodyDecision {
-    guard let part = parts.first(where: { $0.owns(request) }) else {
-      let match = table.match(request.method, request.path)
-      do throws(APIError) { _ = try admit(request, match) } catch {
-        metrics.refused(match.name, error.status)
-        return .refuse(response(error, requestIDs.next(request)))
-      }
-      return .collect
-    }
+    let (request, requestID) = requestIDs.named(request)
+    let part = parts.first { $0.owns(request) }
     do throws(APIError) {
+      guard let part else {
+        _ = try admit(request, table.match(request.method, request.path))
+        return .collect
+      }
       guard !isDraining.load(ordering: .relaxed) else { throw APIError(.unavailable(.overloaded)) }
       let decision = part.body(of: request, byteCount: byteCount, responder: responder)
       switch decision {
       case .collect: break
       case .refuse(let refusal): metrics.refused(part.name, refusal.status)
-      case .stream: metrics.begin(responder, requestIDs.next(request)).route = part.name
+      case .stream: begin(responder, requestID).route = part.name
       }
       return decision
     } catch {
-      metrics.refused(table.match(request.method, request.path).name, error.status)
-      return .refuse(response(error, requestIDs.next(request)))
+      metrics.refused(part?.name ?? table.match(request.method, request.path).name, error.status)
+      return .refuse(response(error, requestID))
     }
   }
 
+  /// What the web server refuses by itself is a refusal like all others.
+  package func refusal(_ refusal: RequestRefusal, of request: HTTPRequest) -> HTTPResponse {
+    let error = APIError(refusal)
+    // Of whom there are too many, not even the path is looked at.
+    let name =
+      refusal == .tooManyRequests
+      ? "none"
+      : parts.first { $0.owns(request) }?.name ?? table.match(request.method, request.path).name
+    metrics.refused(name, error.status)
+    return response(error, requestIDs.named(request).id)
+  }
+
+  /// From now on the request is counted, and refused when no answer comes.
+  private func begin(_ responder: HTTPResponder, _ requestID: String) -> RequestMetrics.Trace {
+    responder.late = response(APIError(.unavailable(.busy)), requestID)
+    return metrics.begin(responder, requestID)
+  }
+
   package func respond(to request: HTTPRequest, with responder: HTTPResponder) {
-    let requestID = requestIDs.next(request)
-    let trace = metrics.begin(responder, requestID)
+    let (request, requestID) = requestIDs.named(request)
+    let trace = begin(responder, requestID)
     do throws(APIError) {
       for part in parts where part.owns(request) {
         trace.route = part.name
         guard !isDraining.load(ordering: .relaxed) else { throw APIError(.unavailable(.overloaded)) }
         if part.respond(to: request, with: responder) { return }
       }
-      responder.late = response(APIError(.unavailable(.busy)), requestID)
       let match = table.match(request.method, request.path)
       trace.route = match.name
       let admitted = try admit(request, match)
@@ -335,7 +350,7 @@ package final class BackendService: WebServerHandler {
   // MARK: The socket
 
   package func upgrade(_ request: HTTPRequest, socket: WebSocket) -> UpgradeDecision {
-    let requestID = requestIDs.next(request)
+    let requestID = requestIDs.named(request).id
     do throws(APIError) {
       guard request.path == "/v1/realtime" else { throw .notFound }
       guard !isDraining.load(ordering: .relaxed) else { throw APIError(.unavailable(.overloaded)) }
@@ -361,33 +376,6 @@ package final class BackendService: WebServerHandler {
     } catch {
       return .reject(response(error, requestID))
     }
-  }
-}
-
-/// Names of requests, for logs on both sides. A client may give its own.
-package final class RequestIDs: Sendable {
-  private let prefix: UInt64
-  private let count = Atomic<UInt64>(0)
-
-  package init() {
-    var generator = SystemRandomNumberGenerator()
-    prefix = generator.next()
-  }
-
-  /// The client's, when it has 1 to 64 characters of A-Z, a-z, 0-9, ".", "_" and "-"; else a new one.
-  package func next(_ request: HTTPRequest?) -> String {
-    if let given = request?.header("request-id"), (1...64).contains(given.utf8.count),
-      given.utf8.allSatisfy({ byte in
-        switch byte {
-        case 48...57, 65...90, 97...122, 45, 46, 95: true
-        default: false
-        }
-      })
-    {
-      return given
-    }
-    let number = count.wrappingAdd(1, ordering: .relaxed).newValue
-    return String(prefix, radix: 36) + "-" + String(number, radix: 36)
   }
 }
 

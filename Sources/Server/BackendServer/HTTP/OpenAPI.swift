@@ -198,26 +198,18 @@ struct OpenAPIDocument {
   /// The refusals of a route by their status.
   static func codes(of route: Route) -> [Int: Set<String>] {
     var codes = Set(route.codes)
-    let hasInput = !route.query.isEmpty || !route.parameters.isEmpty || route.idempotency != .ignored
-    if case .none = route.body {
-    } else {
-      codes.formUnion(["invalid_request", "unsupported_media_type", "message_too_large"])
-    }
-    if hasInput { codes.insert("invalid_request") }
+    // The web server's own: a body that is none, or that nobody wants; too many requests; too many bodies.
+    codes.formUnion(["invalid_request", "message_too_large", "rate_limited", "unavailable"])
+    if case .none = route.body {} else { codes.insert("unsupported_media_type") }
     // What stands in a path may make it another one.
     if !route.parameters.isEmpty { codes.formUnion(["not_found", "method_not_allowed"]) }
     if route.idempotency != .ignored { codes.insert("idempotency_mismatch") }
-    switch route.access {
-    case .open: break
-    case .session:
-      codes.formUnion(["not_signed_in", "session_expired", "device_revoked", "unavailable", "rate_limited"])
-    case .device:
-      codes.formUnion([
-        "not_signed_in", "session_expired", "device_not_enrolled", "device_revoked", "unavailable",
-        "rate_limited",
-      ])
-    }
-    return Dictionary(grouping: codes) { status(of: $0) }.mapValues { Set($0) }
+    if route.access != .open { codes.formUnion(["not_signed_in", "session_expired", "device_revoked"]) }
+    if route.access == .device { codes.insert("device_not_enrolled") }
+    var statuses = Dictionary(grouping: codes) { status(of: $0) }.mapValues { Set($0) }
+    // A body of unknown length.
+    statuses[411] = ["invalid_request"]
+    return statuses
   }
 
   /// The status of a code of requirements 2.2 and of the shell's own.

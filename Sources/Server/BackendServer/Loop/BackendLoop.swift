@@ -120,6 +120,9 @@ package final class BackendLoop: Sendable {
     inbox.addCopy(.init(path: path, done: done))
   }
 
+  /// What the backend allows from now on.
+  package func setLimits(_ limits: BackendLimits) { inbox.setLimits(limits) }
+
   /// Answers fetches that wait for rows, and lets none wait from now on.
   package func drain() { inbox.drain() }
 

@@ -70,6 +70,7 @@ final class BackendThread {
 
   private func turn(_ contents: LoopInbox.Contents) {
     reopenIfNeeded()
+    if let limits = contents.limits { backend.limits = limits }
     let items = contents.items
     for start in stride(from: 0, to: items.count, by: settings.batchCount) {
       carryOut(Array(items[start..<min(items.count, start + settings.batchCount)]))

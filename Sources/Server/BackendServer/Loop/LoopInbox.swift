@@ -18,6 +18,8 @@ final class LoopInbox: Sendable {
     var items: [Item] = []
     var closed: [ConnectionID] = []
     var copies: [Copy] = []
+    /// Other limits from now on.
+    var limits: BackendLimits?
     var isDraining = false
     var isStopping = false
   }
@@ -76,6 +78,12 @@ final class LoopInbox: Sendable {
     if isTaken { wakeUp.wake() } else { copy.done(.failed) }
   }
 
+  /// Other limits for what comes from now on.
+  func setLimits(_ limits: BackendLimits) {
+    state.withLock { $0.contents.limits = limits }
+    wakeUp.wake()
+  }
+
   /// Nobody waits for rows from now on.
   func drain() {
     state.withLock { $0.contents.isDraining = true }
@@ -98,6 +106,7 @@ final class LoopInbox: Sendable {
         state.contents.items = []
         state.contents.closed = []
         state.contents.copies = []
+        state.contents.limits = nil
         state.byteCount = 0
       }
       return state.contents

@@ -209,6 +209,11 @@ package struct DataCheck {
       let connection = try SQLConnection(path: path, settings: .server())
       let version = try connection.userVersion
       guard version <= newest else { throw .newerVersion(found: version, known: newest) }
+      // An empty file is a database too, and a server that starts with it has forgotten everything.
+      guard version > 0 else {
+        found("\(name) has no tables")
+        return nil
+      }
       for line in try connection.statement("PRAGMA integrity_check").all({ $0.text(0) }) where line != "ok" {
         found("\(name): \(line)")
       }

@@ -50,7 +50,7 @@ package final class RequestMetrics: Sendable {
   }
 
   /// A request that was refused before its body was read.
-  func refused(_ route: String, _ status: Int) { count(route, status) }
+  package func refused(_ route: String, _ status: Int) { count(route, status) }
 
   private func count(_ route: String, _ status: Int) {
     counts.withLock { $0[Key(route: route, status: status), default: 0] += 1 }

@@ -31,24 +31,27 @@ package enum ServerKeys {
   // MARK: Limits
 
   package static let messageSize = Setting(
-    "limit.message_size", "--max-message", .byteCount(1_024...(4 << 20)), default: 256 << 10,
+    "limit.message_size", "--max-message", .byteCount(1_024...(256 << 10)), default: 256 << 10, reloads: true,
     "bytes of an encrypted message")
   package static let blobSize = Setting(
-    "limit.blob_size", "--max-blob", .byteCount(1_024...(1 << 40)), default: 2 << 30, "bytes of an attachment"
+    "limit.blob_size", "--max-blob", .byteCount(1_024...(1 << 40)), default: 2 << 30, reloads: true,
+    "bytes of an attachment"
   )
   package static let groupDevices = Setting(
-    "limit.devices_per_group", "--max-group-devices", .integer(2...10_000), default: 1_000,
+    "limit.devices_per_group", "--max-group-devices", .integer(2...10_000), default: 1_000, reloads: true,
     "devices in a group")
   package static let userDevices = Setting(
-    "limit.devices_per_user", "--max-user-devices", .integer(1...1_000), default: 32, "devices of a user")
+    "limit.devices_per_user", "--max-user-devices", .integer(1...1_000), default: 32, reloads: true,
+    "devices of a user")
   package static let deviceRate = Setting(
-    "limit.requests_per_device", "--device-rate", .integer(1...1_000_000), default: 200,
+    "limit.requests_per_device", "--device-rate", .integer(1...1_000_000), default: 200, reloads: true,
     "requests a second of one device in the long run; ten times as many at once")
   package static let addressRate = Setting(
-    "limit.requests_per_address", "--address-rate", .integer(1...1_000_000), default: 200,
+    "limit.requests_per_address", "--address-rate", .integer(1...1_000_000), default: 200, reloads: true,
     "requests a second of one address in the long run; ten times as many at once; not of this machine's own")
   package static let addressConnections = Setting(
     "limit.connections_per_address", "--address-connections", .integer(1...1_000_000), default: 1_024,
+    reloads: true,
     "connections of one address at once; not of this machine's own")
   package static let connections = Setting(
     "limit.connections", "--max-connections", .integer(16...1_000_000), default: 65_000, "connections at once"
@@ -58,15 +61,18 @@ package enum ServerKeys {
 
   package static let retention = Setting(
     "retention.messages", "--retention", .duration(.days(1)...(.days(3_650))), default: .days(30),
+    reloads: true,
     "a message that a device has not fetched is dropped after this")
   package static let blobRetention = Setting(
     "retention.blobs", "--blob-retention", .duration(.days(1)...(.days(3_650))), default: .days(30),
+    reloads: true,
     "an attachment is dropped after this")
   package static let uploadTime = Setting(
     "retention.uploads", "--upload-time", .duration(.seconds(60)...(.days(7))), default: .seconds(900),
+    reloads: true,
     "an upload must be complete within this")
   package static let reservedSpace = Setting(
-    "blobs.reserved_space", "--reserved-space", .byteCount(0...(1 << 50)), default: 256 << 20,
+    "blobs.reserved_space", "--reserved-space", .byteCount(0...(1 << 50)), default: 256 << 20, reloads: true,
     "space on the disk that attachments leave for messages")
 
   // MARK: Pushes

@@ -111,6 +111,14 @@ extension Exposition {
       $0.sample(value: accounts.passwordCount)
     }
     family(
+      "palbe_server_account_requests_open", .gauge, "Requests about accounts that wait for their answer."
+    ) {
+      $0.sample(value: accounts.requestCount)
+    }
+    family(
+      "palbe_server_sessions_refused", .gauge, "Sessions that are over, and whose access tokens are not yet."
+    ) { $0.sample(value: accounts.refusedCount) }
+    family(
       "palbe_server_refresh_thefts_total", .counter, "Sessions ended because a refresh token was used twice."
     ) {
       $0.sample(value: accounts.theftCount)

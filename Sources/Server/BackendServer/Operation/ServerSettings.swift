@@ -57,16 +57,14 @@ package struct ServerSettings: Sendable {
     configuration.host = host
     configuration.port = UInt16(self[ServerKeys.port])
     configuration.certificate = certificate
-    configuration.loop.limits = limits
+    configuration.loop.limits = adjustments.limits
     configuration.accounts = accounts
     configuration.web.connectionCount = self[ServerKeys.connections]
-    configuration.web.perAddress.connectionCount = self[ServerKeys.addressConnections]
-    configuration.web.perAddress.requestsPerSecond = self[ServerKeys.addressRate]
-    configuration.web.perAddress.requestBurst = 10 * self[ServerKeys.addressRate]
-    configuration.blobs.reservedByteCount = self[ServerKeys.reservedSpace]
+    configuration.web.perAddress = adjustments.perAddress
+    configuration.blobs.reservedByteCount = adjustments.reservedByteCount
     configuration.publicURL = self[ServerKeys.publicURL] ?? ""
     configuration.pushes = pushes
-    configuration.metrics = self[ServerKeys.prometheusPort].map { (UInt16($0), metricsPage) }
+    configuration.metrics = self[ServerKeys.prometheusPort].map { (UInt16($0), adjustments.metricsPage) }
     configuration.log = log
     return configuration
   }
@@ -76,8 +74,21 @@ package struct ServerSettings: Sendable {
     self[ServerKeys.host]?.host ?? (self[ServerKeys.development] ? "127.0.0.1" : "::")
   }
 
-  /// What the backend allows.
-  package var limits: BackendLimits {
+  /// What can change while the server runs.
+  package var adjustments: BackendServer.Adjustments {
+    var adjustments = BackendServer.Adjustments()
+    adjustments.limits = limits
+    adjustments.perAddress.connectionCount = self[ServerKeys.addressConnections]
+    adjustments.perAddress.requestsPerSecond = self[ServerKeys.addressRate]
+    adjustments.perAddress.requestBurst = 10 * self[ServerKeys.addressRate]
+    adjustments.reservedByteCount = self[ServerKeys.reservedSpace]
+    adjustments.metricsPage = MetricsPage(
+      username: self[ServerKeys.prometheusUsername] ?? "", password: self[ServerKeys.prometheusPassword] ?? ""
+    )
+    return adjustments
+  }
+
+  private var limits: BackendLimits {
     var limits = BackendLimits()
     limits.messageByteCount = Int(self[ServerKeys.messageSize])
     limits.blobByteCount = self[ServerKeys.blobSize]
@@ -111,12 +122,5 @@ package struct ServerSettings: Sendable {
   /// The log.
   package var log: ServerLog {
     ServerLog(level: logLevel, format: self[ServerKeys.logJSON] ? .json : .text)
-  }
-
-  /// Who may read metrics.
-  package var metricsPage: MetricsPage {
-    MetricsPage(
-      username: self[ServerKeys.prometheusUsername] ?? "", password: self[ServerKeys.prometheusPassword] ?? ""
-    )
   }
 }

@@ -29,6 +29,8 @@ package final class PushSender: Sendable {
   private static let capacity = 10_000
   /// A command that takes longer is ended.
   private static let commandTime = TimeDelta.seconds(10)
+  /// For what is due at the end.
+  private static let lastTime = TimeDelta.seconds(5)
   private let destination: PushDestination
   private let log: ServerLog
   private let queue = Mutex(PushQueue(capacity: capacity))
@@ -62,7 +64,7 @@ package final class PushSender: Sendable {
     wakeUp.wake()
   }
 
-  /// Sends what is due once more, and ends.
+  /// Sends what is due, for a few seconds at most, and ends.
   package func stop() {
     isStopping.store(true, ordering: .relaxed)
     wakeUp.wake()
@@ -79,24 +81,32 @@ package final class PushSender: Sendable {
   // MARK: The thread
 
   private func run() {
-    while true {
-      let isLast = isStopping.load(ordering: .relaxed)
-      while let (push, attempts) = queue.withLock({ $0.next(at: MonotonicClock.now()) }) {
-        if let reason = deliver(push) {
-          totals.withLock { $0.failedCount += 1 }
-          queue.withLock { $0.failed(push, attempts: attempts, at: MonotonicClock.now()) }
-          log.write(.debug, "push failed", [("device", push.device.text), ("reason", reason)])
-        } else {
-          totals.withLock { $0.sentCount += 1 }
-        }
-        if isStopping.load(ordering: .relaxed), isLast { break }
-      }
-      if isLast { return }
+    while !isStopping.load(ordering: .relaxed) {
+      sendDue { isStopping.load(ordering: .relaxed) }
       let deadline = queue.withLock { $0.nextDeadline() }
       let wait = deadline.map { max(0, ($0 - MonotonicClock.now()).wholeMilliseconds) + 1 } ?? -1
       var ready = pollfd(fd: wakeUp.fileDescriptor, events: Int16(POLLIN), revents: 0)
       poll(&ready, 1, Int32(clamping: wait))
       wakeUp.drain()
+    }
+    let end = MonotonicClock.now() + Self.lastTime
+    sendDue { MonotonicClock.now() > end }
+    let count = queue.withLock { $0.waitingCount }
+    // Nobody is woken for these rows again until newer ones come.
+    if count > 0 { log.write(.warning, "pushes not sent before the end", [("count", "\(count)")]) }
+  }
+
+  /// - Parameter isOver: looked at after each push.
+  private func sendDue(until isOver: () -> Bool) {
+    while let (push, attempts) = queue.withLock({ $0.next(at: MonotonicClock.now()) }) {
+      if let reason = deliver(push) {
+        totals.withLock { $0.failedCount += 1 }
+        queue.withLock { $0.failed(push, attempts: attempts, at: MonotonicClock.now()) }
+        log.write(.debug, "push failed", [("device", push.device.text), ("reason", reason)])
+      } else {
+        totals.withLock { $0.sentCount += 1 }
+      }
+      if isOver() { return }
     }
   }
 

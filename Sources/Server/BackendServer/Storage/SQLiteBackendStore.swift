@@ -10,7 +10,8 @@ import PalbeUnits
 /// Write-ahead log, `synchronous=FULL`: when `commit` returns, its transaction is on the medium. One process at a time, on
 /// one thread. No type of SQLite's leaves this module.
 package final class SQLiteBackendStore: BackendStore {
-  private(set) var connection: SQLConnection
+  /// For tests that look at its tables.
+  package private(set) var connection: SQLConnection
   private let path: String
   private let isExclusive: Bool
   /// Keys of ids that were seen; they never change, but a rollback can take new ones away.
@@ -31,7 +32,7 @@ package final class SQLiteBackendStore: BackendStore {
   private var queueRowsAtSavepoint: Int64 = 0
   static let countQueueRows = "SELECT count(*) FROM queue"
   /// Called around the write of each transaction, for tests that end it there.
-  var willCommit: () throws(BackendFailure) -> Void = {}
+  package var willCommit: () throws(BackendFailure) -> Void = {}
   var didCommit: () throws(BackendFailure) -> Void = {}
 
   static let cacheLimit = 100_000

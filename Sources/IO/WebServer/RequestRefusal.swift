@@ -1,0 +1,71 @@
+/// Why the web server itself refuses a request, before its handler is asked or while its body is read.
+public enum RequestRefusal: Hashable, Sendable {
+  /// 400: a content-length that is no number.
+  case malformedLength
+  /// 400: a request with a body did not wait for the answer before it, and where its body begins is lost.
+  case bodyTooEarly
+  /// 400: an upgrade without what RFC 6455 §4.2.1 asks for.
+  case malformedUpgrade
+  /// 411: a body of unknown length.
+  case lengthRequired
+  /// 413: more bytes than a body may have.
+  case bodyTooLarge(limit: Int)
+  /// 426: an upgrade to something else than WebSocket.
+  case unknownUpgrade
+  /// 426: another version of WebSocket than 13.
+  case webSocketVersion
+  /// 429: more requests of one address than it may send.
+  case tooManyRequests
+  /// 503: the bodies that are being read are too many.
+  case tooManyBodies
+
+  /// The status that the answer has to have.
+  public var status: Int {
+    switch self {
+    case .malformedLength, .bodyTooEarly, .malformedUpgrade: 400
+    case .lengthRequired: 411
+    case .bodyTooLarge: 413
+    case .unknownUpgrade, .webSocketVersion: 426
+    case .tooManyRequests: 429
+    case .tooManyBodies: 503
+    }
+  }
+
+  /// In words for a developer.
+  public var reason: String {
+    switch self {
+    case .malformedLength: "malformed content-length"
+    case .bodyTooEarly: "a request with a body must wait for the answer to the one before it"
+    case .malformedUpgrade: "malformed websocket upgrade"
+    case .lengthRequired: "a body needs a content-length"
+    case .bodyTooLarge: "the body is too long"
+    case .unknownUpgrade: "only websocket upgrades"
+    case .webSocketVersion: "websocket version 13 is needed"
+    case .tooManyRequests: "too many requests"
+    case .tooManyBodies: "the server reads too many bodies at once"
+    }
+  }
+
+  /// Headers that the answer has in any case.
+  public var headers: [HTTPRequest.Field] {
+    switch self {
+    case .webSocketVersion: [.init("sec-websocket-version", "13")]
+    case .tooManyRequests: [.init("retry-after", "1")]
+    default: []
+    }
+  }
+}
+
+extension ServerService {
+  /// Refuses in the handler's words. The connection ends: what follows on it may be the rest of a body.
+  func refuse(_ identity: OpaquePointer, _ refusal: RequestRefusal, _ request: HTTPRequest) -> Int32 {
+    guard let connection = connections[identity] else { return -1 }
+    connection.mayStayOpen = false
+    connection.omitsBody = request.method == "HEAD"
+    var response = handler.refusal(refusal, of: request)
+    response.status = refusal.status
+    let own = Set(response.headers.map(\.name))
+    response.headers += refusal.headers.filter { !own.contains($0.name) }
+    return write(identity, response)
+  }
+}
