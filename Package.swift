@@ -228,6 +228,13 @@ let targets: [Target] = [
   tool(
     "server-campaign", "PalbeServerCampaign", path: "Tests/Support/server-campaign",
     extra: ["PalbeUnits", "PalbeCommandLine"]),
+  tool(
+    "trial-server", "PalbeBackendServer", path: "Tests/Support/trial-server",
+    extra: [
+      "PalbeUnits", "PalbeBackendCore", "PalbeBackendKit", "PalbeSQLStore",
+      "PalbeWebServer",
+      "PalbeServerObservation", "PalbeCommandLine", "PalbeEventLoop",
+    ]),
 
   .target(name: "CPalbeProcess", path: "Tests/Support/Process"),
   .target(
@@ -323,7 +330,7 @@ let targets: [Target] = [
       "PalbeCrypto", "PalbeWebTokens", "PalbeMLSMessages", "PalbeBackendCore", "PalbeAccountsCore",
       "PalbeEventLoop", "PalbeSQLStore", "PalbeWebServer", "PalbeServerObservation", "PalbeServerSettings",
       "PalbeCommandLine", "PalbeBackendKit", "PalbeServerClient", "PalbeServerCampaign", "PalbeTestKit",
-      "palbe-server",
+      "palbe-server", "trial-server",
     ],
     exclude: ["Golden"]),
   tests(

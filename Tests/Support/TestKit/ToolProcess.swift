@@ -32,8 +32,12 @@ public final class ToolProcess {
   }
 
   /// Starts a tool such as "palbe-sfu".
-  /// - Parameter fileByteLimit: no file may grow beyond it (RLIMIT_FSIZE): like a disk that is full.
-  public init(_ tool: String, _ arguments: [String], fileByteLimit: Int? = nil) throws {
+  /// - Parameters:
+  ///   - fileByteLimit: no file may grow beyond it (RLIMIT_FSIZE): like a disk that is full.
+  ///   - environment: variables besides those of the test.
+  public init(
+    _ tool: String, _ arguments: [String], fileByteLimit: Int? = nil, environment: [String: String] = [:]
+  ) throws {
     guard let executable = Self.executable(tool) else { throw CocoaError(.fileNoSuchFile) }
     process.executableURL = executable
     process.arguments = arguments
@@ -42,6 +46,12 @@ public final class ToolProcess {
       process.executableURL = URL(fileURLWithPath: "/bin/sh")
       process.arguments =
         ["-c", "ulimit -f \(fileByteLimit / 512); exec \"$0\" \"$@\"", executable.path] + arguments
+    }
+    if !environment.isEmpty {
+      // Through another program: a library that is loaded first may move the environment, by which Swift finds its arguments.
+      process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+      process.arguments = [executable.path] + arguments
+      process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
     }
     process.standardOutput = output
     process.standardError = errors
