@@ -206,6 +206,20 @@ final class BlobServiceTests {
     #expect(store.counts.openUploadCount == 0)
   }
 
+  @Test("Bug: the file of a download that was cut stayed open until the next one that its thread did")
+  func closedAtOnce() throws {
+    let (id, bytes) = (id(), random.bytes(4 << 20))
+    let http = HTTPConnection(port: server.port)
+    #expect(try http.send("PUT", address(id, bytes.count, .put), body: bytes).status == 201)
+    // It takes a little, and goes.
+    let cut = HTTPConnection(port: server.port, receiveByteCount: 4_096)
+    try cut.write(Array("GET \(address(id, bytes.count, .get)) HTTP/1.1\r\nhost: x\r\n\r\n".utf8))
+    while store.counts.sentByteCount == 0 { usleep(1_000) }
+    cut.disconnect()
+    for _ in 0..<10_000 where store.counts.openDownloadCount > 0 { usleep(1_000) }
+    #expect(store.counts.openDownloadCount == 0)
+  }
+
   @Test("A deleted blob is gone, also in the middle of an upload; a download that runs ends whole")
   func deleted() throws {
     let (id, bytes) = (id(), random.bytes(100_000))

@@ -113,6 +113,7 @@ final class AccountThread {
       mailbox.drain(into: &jobs)
       reopenIfNeeded(at: MonotonicClock.now())
       for job in jobs { job(self) }
+      jobs.removeAll(keepingCapacity: true)
       let now = ServerTime.now
       if store.isUsable, accounts.nextDeadline <= now.instant {
         accounts.handleTimeout(at: now)

@@ -28,6 +28,8 @@ final class JobThread: Sendable {
         guard let job else { return }
         job()
       }
+      // What they hold goes now, not with the next ones: it may be the open file of an attachment that is deleted.
+      jobs.removeAll(keepingCapacity: true)
     }
   }
 
