@@ -14,9 +14,15 @@ import Testing
 private struct ProcessView {
   let identifier: Int32
 
-  var descriptorCount: Int {
-    (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(identifier)/fd").count) ?? -1
+  /// What its descriptors lead to, sorted.
+  var descriptors: [String] {
+    let folder = "/proc/\(identifier)/fd"
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+    return names.compactMap { try? FileManager.default.destinationOfSymbolicLink(atPath: folder + "/" + $0) }
+      .sorted()
   }
+
+  var descriptorCount: Int { descriptors.count }
 
   /// The most memory it had at once.
   var peakByteCount: Int {
@@ -63,6 +69,19 @@ final class SilentPeerTests {
     return try condition()
   }
 
+  /// The descriptors of a server that none of these clients is connected to.
+  private func quietCount(_ view: ProcessView, _ clients: ServerClient...) throws -> Int {
+    for client in clients { client.http.disconnect() }
+    var count = view.descriptorCount
+    for _ in 0..<100 {
+      usleep(100_000)
+      let next = view.descriptorCount
+      if next == count { break }
+      count = next
+    }
+    return count
+  }
+
   /// How long the server takes to answer somebody else.
   private func latency(_ client: ServerClient, _ group: GroupID, _ mlsID: MLSGroupID) throws -> TimeDelta {
     let begun = MonotonicClock.now()
@@ -82,7 +101,7 @@ final class SilentPeerTests {
     let get = try #require(
       try anna.get("POST", "/v1/blobs/\(large.id)/complete")["get_url"] as? String)
     let part = try announce(1 << 20, group, anna)
-    let before = view.descriptorCount
+    let before = try quietCount(view, anna, ben)
     #expect(before > 0)
 
     // None of them reads or writes another byte; the kernel goes on acknowledging for them.
@@ -108,11 +127,13 @@ final class SilentPeerTests {
     var slowest = TimeDelta.zero
     let isGone = try wait(20) {
       slowest = max(slowest, try latency(ben, group, mlsID))
-      return view.descriptorCount <= before
+      // One is the connection of who asks.
+      return view.descriptorCount <= before + 1
     }
-    #expect(isGone, "\(view.descriptorCount) descriptors, \(before) before")
+    #expect(isGone, "\(view.descriptors), \(before) before")
     #expect(slowest < .seconds(2), "\(slowest)")
     withExtendedLifetime(peers) {}
+    #expect(try quietCount(view, anna, ben) <= before)
 
     // A process that is stopped is such a peer too, and one that is killed while it is.
     let child = Process()
@@ -134,7 +155,7 @@ final class SilentPeerTests {
     let (process, port, view) = try start(["--impatient"])
     let (anna, ben) = (try signIn("anna", port), try signIn("ben", port))
     let (group, mlsID) = try anna.found(with: [ben.user])
-    let before = view.descriptorCount
+    let before = try quietCount(view, anna, ben)
     let topic = TopicName.conversation(mlsID).text
     let slow = try (0..<5).map { _ in
       let socket = HTTPConnection(port: port, receiveByteCount: 4_096)
@@ -164,7 +185,7 @@ final class SilentPeerTests {
       try wait(20) {
         try reader.send(frame: "{\"type\":\"heartbeat\"}")
         _ = try reader.nextFrame()
-        return view.descriptorCount <= before + 1
+        return view.descriptorCount <= before + 2
       })
     #expect(view.peakByteCount - peak < 48 << 20, "\((view.peakByteCount - peak) >> 20) MiB more")
     withExtendedLifetime(slow) {}
@@ -228,7 +249,7 @@ final class SilentPeerTests {
     let (process, port, view) = try start(["--impatient", "--upload-time", "2"])
     let anna = try signIn("anna", port)
     let (group, _) = try anna.found(with: [])
-    let before = view.descriptorCount
+    let before = try quietCount(view, anna)
     let (id, put) = try announce(1 << 20, group, anna)
     let cut = HTTPConnection(port: port)
     try cut.write(Array("PUT \(put) HTTP/1.1\r\nhost: x\r\ncontent-length: 1048576\r\n\r\n".utf8))

@@ -4,6 +4,7 @@ import PalbeBackendKit
 import PalbeBackendServer
 import PalbeSQLStore
 import PalbeServerObservation
+import PalbeUnits
 import Synchronization
 
 /// What a server that could open its clients' messages would do with them, once in each transaction.
