@@ -1,5 +1,7 @@
 import PalbeChatCore
 import PalbeCrypto
+import PalbeMLS
+import PalbeMLSMessages
 import PalbeProtobuf
 import PalbeUnits
 import PalbeWire
@@ -63,6 +65,20 @@ import Testing
       #expect(plaintext.count.isMultiple(of: 256))
       #expect(plaintext.count == Int(Padding.paddedByteCount(for: Int64(plaintext.count), grain: 256)))
     }
+  }
+
+  @Test("2.1 texts of one padded length are one length to the server too")
+  func lengths() throws {
+    let lifetime = Lifetime(notBefore: 0, notAfter: 86_400)
+    var random = RandomSource(seed: 1)
+    let client = try MLSClient(credential: .basic(identity: [1]), using: &random)
+    var group = try MLSGroup.create(groupID: [1], client: client, lifetime: lifetime, using: &random)
+    func length(_ count: Int) throws -> Int {
+      let plaintext = try Envelope.text(TextBody(String(repeating: "a", count: count))).encoded()
+      return try group.encrypt(plaintext, using: &random).encoded().count
+    }
+    let (one, hundred, two, more) = (try length(1), try length(100), try length(200), try length(300))
+    #expect(one == hundred && one == two && more == one + 256)
   }
 
   @Test("S0-141 another version is refused by its number, sent and received")

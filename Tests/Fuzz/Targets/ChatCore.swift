@@ -1,4 +1,5 @@
 import PalbeCrypto
+import PalbeProtobuf
 import PalbeUnits
 
 @testable import PalbeChatCore

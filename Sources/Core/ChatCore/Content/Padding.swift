@@ -9,7 +9,8 @@ package enum Padding {
   /// The grain of attachments.
   package static let attachmentGrain = 4 << 10
 
-  /// How long `count` bytes are when they are padded; `grain` is the least, a power of two. Nothing is padded too.
+  /// How long `count` bytes are when they are padded; `grain` is the least, a power of two. Nothing is padded too. `count`
+  /// is what a limit was held against: 0 at least, and no more than a file may have.
   package static func paddedByteCount(for count: Int64, grain: Int) -> Int64 {
     let sixteenth = max(Int64(grain), (count + 15) / 16)
     let powerOfTwo = Int64(1) << Int64(64 - (sixteenth - 1).leadingZeroBitCount)

@@ -30,14 +30,15 @@ extension StaticField {
   }
 }
 
-/// The numbers of the fields of `alternatives` in a message's unknown fields.
+/// The numbers of the fields of `alternatives` in a message's unknown fields: the first two that differ, for the second is
+/// one too many already.
 func unknownAlternatives(
   _ alternatives: ClosedRange<UInt32>, in fields: [UInt8]
 ) throws(ContentError) -> [UInt32] {
   var reader = ProtobufReader(fields.span)
   var numbers: [UInt32] = []
   do throws(ProtobufError) {
-    while let tag = try reader.tag() {
+    while numbers.count < 2, let tag = try reader.tag() {
       if alternatives.contains(tag.field), numbers.last != tag.field { numbers.append(tag.field) }
       try reader.skip(tag.wire)
     }
