@@ -56,6 +56,7 @@ let program = Program(
       options: [
         .flag(json, "an array of objects {scenario, metric, value, unit, floor, ratio} instead of a table"),
         .value("--slices", "N", "slices of each side, 1 to 100", default: "5"),
+        .value("--sockets", "N", "idle sockets, 100 to 10000", default: "10000"),
         .value("--only", "TEXT", "scenarios whose name has it, such as 'fan-out' or 'idle sockets'"),
       ],
       examples: [
@@ -96,6 +97,8 @@ do throws(ArgumentError) {
   case .print(let text): print(text)
   case .run(let command, let arguments):
     let slices = try arguments.integer("--slices", in: 1...10_000) ?? 1
+    let joinCount = try arguments.integer("--join", in: 1...1_000)
+    let sockets = try arguments.integer("--sockets", in: 100...10_000) ?? 10_000
     let showsProgress = !arguments.has(json) && isatty(STDERR_FILENO) == 1
     func progress(_ text: String) {
       if showsProgress { complain("\r\(text)\u{1b}[K") }
@@ -107,8 +110,8 @@ do throws(ArgumentError) {
           print("packets: \(counts.sfu) of the SFU, \(counts.relay) of the relay")
           exit(0)
         }
-        if let count = try arguments.integer("--join", in: 1...1_000) {
-          let times = try SFUBench.join(count, progress: progress)
+        if let joinCount {
+          let times = try SFUBench.join(joinCount, progress: progress)
           progress("")
           print(arguments.has(json) ? JoinBench.json(times) : JoinBench.text(times))
           exit(0)
@@ -124,7 +127,7 @@ do throws(ArgumentError) {
     } else if command == "server" {
       do {
         var bench = ServerBench(
-          slices: min(100, slices), only: arguments.string("--only"), progress: progress)
+          slices: min(100, slices), sockets: sockets, only: arguments.string("--only"), progress: progress)
         try bench.run()
         progress("")
         print(arguments.has(json) ? ServerReport.json(bench.rows) : ServerReport.text(bench.rows))

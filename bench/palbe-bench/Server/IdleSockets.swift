@@ -6,6 +6,7 @@ import PalbeEventLoop
 import PalbeUnits
 import PalbeWebServer
 import PalbeWire
+import Synchronization
 
 /// Memory of sockets that wait. The server is a fresh process, so that nothing that was freed before is used again; the
 /// clients' ends are here.
@@ -57,6 +58,10 @@ enum IdleSockets {
     }
     sockets.answerPings()
     let after = try host.ask()
+    let open = try host.number()
+    guard open == clients.count else {
+      throw ServerBenchFailure("\(open) of \(clients.count) sockets are open; the rest were closed meanwhile")
+    }
     return max(0, after - before) / max(1, clients.count)
   }
 }
@@ -100,7 +105,7 @@ final class IdleHost {
     return Int(line) ?? 0
   }
 
-  /// How much memory it takes now.
+  /// How much memory it takes now; the next number is how many sockets are open.
   func ask() throws -> Int {
     var byte = UInt8(ascii: "\n")
     guard write(input, &byte, 1) == 1 else { throw ServerBenchFailure("the server's process ended") }
@@ -117,25 +122,32 @@ final class IdleHost {
 
   // MARK: That process
 
-  /// Prints its memory and its port; its memory again for each line that it reads.
+  /// Prints its memory and its port; its memory again and its open sockets for each line that it reads.
   static func run(_ folder: String) -> Never {
     _ = try? Host.raiseOpenFileLimit()
     do {
       let port: UInt16
-      var kept: [Any] = []
+      let kept: Any
+      let openCount: () -> Int
       if folder == "-" {
+        let nobody = Nobody()
         let web = try WebServer(
-          host: "127.0.0.1", port: 0, limits: BackendServer.webLimits, handler: Nobody())
-        (port, kept) = (web.port, [web])
+          host: "127.0.0.1", port: 0, limits: BackendServer.webLimits, handler: nobody)
+        (port, kept, openCount) = (web.port, web, { nobody.count.load(ordering: .relaxed) })
       } else {
         var configuration = BackendServer.Configuration(data: folder)
         configuration.loop = BenchWorld.settings
+        // Idle is who says nothing, longer than a client would.
+        configuration.realtime.silence = .seconds(3_600)
         let server = try BackendServer(configuration, verifier: BenchSessions())
-        (port, kept) = (server.port, [server])
+        (port, kept, openCount) = (server.port, server, { server.hub.count })
       }
       put(residentByteCount())
       put(Int(port))
-      while readLine() != nil { put(residentByteCount()) }
+      while readLine() != nil {
+        put(residentByteCount())
+        put(openCount())
+      }
       withExtendedLifetime(kept) {}
     } catch { complain("palbe-bench: \(error)\n") }
     exit(1)
@@ -146,12 +158,13 @@ final class IdleHost {
     _ = write(STDOUT_FILENO, bytes, bytes.count)
   }
 
-  private struct Nobody: WebServerHandler, WebSocketHandler {
+  private final class Nobody: WebServerHandler, WebSocketHandler {
+    let count = Atomic<Int>(0)
     func upgrade(_ request: HTTPRequest, socket: WebSocket) -> UpgradeDecision { .accept(self) }
-    func opened() {}
+    func opened() { count.add(1, ordering: .relaxed) }
     func received(binary: [UInt8]) {}
     func received(text: String) {}
-    func closed(_ closure: WebSocketClosure) {}
+    func closed(_ closure: WebSocketClosure) { count.subtract(1, ordering: .relaxed) }
   }
 }
 

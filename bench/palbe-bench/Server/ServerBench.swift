@@ -21,12 +21,14 @@ struct ServerRow {
 /// What the delivery server costs. Ours and the floor are measured in turns; the best of each counts.
 struct ServerBench {
   var slices: Int
+  var sockets: Int
   var only: String?
   var progress: (String) -> Void
   private(set) var rows: [ServerRow] = []
 
-  init(slices: Int, only: String?, progress: @escaping (String) -> Void) {
+  init(slices: Int, sockets: Int, only: String?, progress: @escaping (String) -> Void) {
     self.slices = slices
+    self.sockets = sockets
     self.only = only
     self.progress = progress
   }
@@ -184,8 +186,8 @@ struct ServerBench {
 
   private mutating func idleSockets() throws {
     _ = try? Host.raiseOpenFileLimit()
-    let bare = try IdleSockets.bare(10_000, progress)
-    let ours = try IdleSockets.server(10_000, progress)
+    let bare = try IdleSockets.bare(sockets, progress)
+    let ours = try IdleSockets.server(sockets, progress)
     rows.append(
       ServerRow(
         scenario: "idle sockets", metric: "memory", value: Double(ours), unit: "bytes", floor: Double(bare),
