@@ -10,6 +10,7 @@ extension FuzzTarget {
     .callSignal,
     .candidateJSON,
     .chatEnvelope,
+    .chatRecord,
     .dataChannelControl,
     .dataTrackPacket,
     .dependencyDescriptor,
