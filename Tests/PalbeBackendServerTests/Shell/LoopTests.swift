@@ -1,3 +1,4 @@
+import Foundation
 import PalbeBackendCore
 import PalbeBackendKit
 import PalbeEventLoop
@@ -244,6 +245,37 @@ struct LoopTests {
     #expect(isWoken())
     #expect(rig.loop.statistics.reopenCount == 1)
     #expect(rig.delivered.all.contains { event, _ in event == .storeFault(.failed) })
+  }
+
+  @Test(
+    "Section 3: a file that is damaged when it is opened again: refused until it is put right, then nothing is lost"
+  )
+  func replaced() async throws {
+    let rig = try LoopRig { $0.reopenInterval = .zero }
+    let (anna, ben, group, message) = try await rig.pair()
+    let (file, away) = (rig.folder.path("db"), rig.folder.path("away"))
+    let breaks = Mutex(true)
+    rig.store.didCommit = { [store = rig.store] () throws(BackendFailure) in
+      let isFirst = breaks.withLock { breaks in
+        defer { breaks = false }
+        return breaks
+      }
+      guard isFirst else { return }
+      // Its log too, from which it would be made whole.
+      for end in ["", "-wal"] { rename(file + end, away + end) }
+      try? Data("no database".utf8).write(to: URL(fileURLWithPath: file))
+      store.connection.refuseEverything()
+      throw .unavailable(.failed)
+    }
+    // It is there, and nobody was told.
+    #expect(await rig.ask(.send(group, message), anna) == .failure(.unavailable(.failed)))
+    for _ in 0..<5 { #expect(await rig.ask(.unread(group), ben) == .failure(.unavailable(.failed))) }
+    #expect(rig.loop.statistics.reopenCount == 0)
+    for end in ["", "-wal"] { rename(away + end, file + end) }
+    #expect(
+      await rig.ask(.send(group, message), anna)
+        == .success(.accepted(sequence: 2, epoch: 1, isRepeated: true)))
+    #expect(rig.loop.statistics.reopenCount == 1)
   }
 
   @Test(

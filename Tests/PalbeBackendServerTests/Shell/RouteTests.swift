@@ -89,6 +89,10 @@ struct RouteTests {
       )
       #expect(refused.code == "invalid_request", "\(key)")
     }
+    // An empty one is no key, also where none is needed.
+    let empty = anna.authentication + [("idempotency-key", ""), ("content-type", "application/json")]
+    let ack = try anna.http.send("POST", "/v1/queue/ack", headers: empty, body: Array("{\"up_to\":1}".utf8))
+    #expect(ack.code == "invalid_request")
     // The same enrolment again is the same device.
     let client = rig.client()
     let body = client.enrolment()

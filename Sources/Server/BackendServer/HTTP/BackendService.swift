@@ -317,14 +317,14 @@ package final class BackendService: WebServerHandler {
     _ request: HTTPRequest, _ route: Route
   ) throws(APIError) -> IdempotencyKey? {
     guard route.idempotency != .ignored else { return nil }
-    guard let text = request.header("idempotency-key"), !text.isEmpty else {
+    guard let text = request.header("idempotency-key") else {
       guard route.idempotency != .required else {
         throw .invalid("Idempotency-Key", "this route needs the header Idempotency-Key")
       }
       return nil
     }
     let key = Array(text.utf8)
-    guard key.count <= 64, key.allSatisfy({ (0x21...0x7e).contains($0) }) else {
+    guard (1...64).contains(key.count), key.allSatisfy({ (0x21...0x7e).contains($0) }) else {
       throw .invalid("Idempotency-Key", "a key has 1 to 64 visible ASCII characters")
     }
     var hash = SHA256()
