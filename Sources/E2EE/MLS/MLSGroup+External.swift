@@ -30,11 +30,7 @@ extension MLSGroup {
   /// Without `ratchetTree` the tree travels beside. Throws `state` after a removal.
   public func groupInfo(ratchetTree: Bool = true) throws(MLSError) -> MLSMessage {
     try requireActive()
-    var externalPub = ByteWriter(capacity: 72)
-    externalPub.opaque(try crypto.deriveKeyPair(epoch.secrets.external).publicKey)
-    var extensions = [Extension(type: .externalPub, data: externalPub.bytes)]
-    if ratchetTree { extensions.append(Extension(type: .ratchetTree, data: epoch.tree.wire.encoded())) }
-    return .groupInfo(try makeGroupInfo(epoch, extensions, by: client))
+    return .groupInfo(try makeGroupInfo(of: epoch, ratchetTree: ratchetTree, by: client))
   }
 
   /// Signs a GroupInfo of an epoch.
