@@ -210,6 +210,12 @@ let targets: [Target] = [
     path: "Tests/Support/BackendKit", swiftSettings: strict),
 
   .target(
+    name: "PalbeChatKit",
+    dependencies: (base + ["PalbeCrypto", "PalbeMLS", "PalbeChatCore", "PalbeBackendCore", "PalbeBackendKit"])
+      .map { .target(name: $0) },
+    path: "Tests/Support/ChatKit", swiftSettings: strict),
+
+  .target(
     name: "PalbeSDKKit", dependencies: (base + ["Palbase", "PalbeWebServer"]).map { .target(name: $0) },
     path: "Tests/Support/SDKKit", swiftSettings: strict),
   tool(
@@ -319,7 +325,10 @@ let targets: [Target] = [
     ]),
   tests(
     "PalbeChatCore",
-    base + ["PalbeProtobuf", "PalbeCrypto", "PalbeMLS", "PalbeMLSMessages", "PalbeTestKit"],
+    base + [
+      "PalbeProtobuf", "PalbeCrypto", "PalbeMLS", "PalbeMLSMessages", "PalbeTestKit", "PalbeChatKit",
+      "PalbeBackendCore",
+    ],
     exclude: ["Vectors"]),
   tests("PalbeBackendCore", base + ["PalbeMLSMessages", "PalbeBackendKit"]),
   tests(

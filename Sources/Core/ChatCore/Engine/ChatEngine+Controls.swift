@@ -1,0 +1,126 @@
+import PalbeMLS
+import PalbeUnits
+
+/// The server's own words in the queue, and what a device does about them.
+extension ChatEngine {
+  /// A user's devices changed: one device of the group commits it, the user's own first (2.9h).
+  mutating func devicesChanged(of user: UserID) throws(MLSStorageError) {
+    for id in chats.keys.sorted() {
+      guard let chat = chats[id], chat.head.standing == .active, chat.head.shape.members[user] != nil else {
+        continue
+      }
+      if chat.head.changed.insert(user).inserted { try store(chat) }
+      try tidy(chat, isOwn: user == me)
+    }
+  }
+
+  /// Queues a clearing up, once, after a while that differs at each device.
+  mutating func tidy(_ chat: Chat, isOwn: Bool) throws(MLSStorageError) {
+    let wait = configuration.housekeepingWait
+    let isQueued = chat.operations.contains { $0.intent == .tidy && ($0.order != chat.run?.order) }
+    if !isQueued {
+      var transaction = MLSTransaction()
+      put(.tidy, for: chat, &transaction)
+      try storage.apply(transaction)
+    }
+    tidyLater(chat, after: isOwn ? jitter(upTo: .seconds(1)) : wait / 2 + jitter(upTo: wait))
+  }
+
+  /// Has the clearing up wait until then.
+  mutating func tidyLater(_ chat: Chat, after delay: TimeDelta) {
+    let due = now.instant + delay
+    chat.tidyAt = due
+    timers[.tidy(chat.id)] = due
+  }
+
+  /// Somebody left: their leaves are to be removed by whoever is first.
+  mutating func memberLeft(_ user: UserID, _ chat: Chat) throws(MLSStorageError) {
+    if user == me { return try leftElsewhere(chat) }
+    try departed(user, chat)
+  }
+
+  mutating func departed(_ user: UserID, _ chat: Chat) throws(MLSStorageError) {
+    guard chat.head.standing == .active, chat.head.shape.members[user] != nil,
+      chat.head.departed.insert(user).inserted
+    else { return }
+    try load(chat)
+    var transaction = MLSTransaction()
+    let changes = try fold(.memberLeft(user), by: nil, at: chat.head.processedSeq, in: chat, &transaction)
+    save(chat, &transaction)
+    try storage.apply(transaction)
+    tell(changes, of: chat)
+    // Of a direct chat nothing is left to clear up.
+    if !chat.head.shape.isDirect { try tidy(chat, isOwn: false) }
+  }
+
+  /// The group was founded anew by somebody: a welcome comes, and nothing of the old group counts (section 3 #11).
+  mutating func wasReset(_ chat: Chat, generation: Int64) throws(MLSStorageError) {
+    guard chat.head.standing == .active || chat.head.standing == .diverged else { return }
+    // One of our own that the server took and has not answered for.
+    if let operation = chat.operations.first, operation.intent == .reset, operation.prepared != nil { return }
+    guard generation > chat.head.generation else { return }
+    try load(chat)
+    forgetRequests(of: chat)
+    chat.sending = .idle
+    var transaction = MLSTransaction()
+    if let groupID = chat.head.groupID {
+      transaction.eraseAll(under: MLSRecordKey(group: groupID, name: []))
+      byGroupID[groupID] = nil
+    }
+    chat.group = nil
+    chat.head.groupID = nil
+    chat.head.generation = generation
+    chat.head.standing = .resetting
+    unsealAll(in: chat, &transaction)
+    finishAll(chat, .failed(code: "stale_epoch"), &transaction)
+    let changes = try fold(.groupReset, by: nil, at: chat.head.processedSeq, in: chat, &transaction)
+    save(chat, &transaction)
+    try storage.apply(transaction)
+    tell(changes, of: chat)
+  }
+
+  /// Rows were not fetched in time and are gone (2.9i). Whether the group can be followed shows with the next row.
+  mutating func gap(in chat: Chat) throws(MLSStorageError) {
+    try load(chat)
+    var transaction = MLSTransaction()
+    let changes = try fold(.historyGap, by: nil, at: chat.head.processedSeq, in: chat, &transaction)
+    try storage.apply(transaction)
+    tell(changes, of: chat)
+    if chat.head.standing == .active { askLog(of: chat) }
+  }
+
+  // MARK: Leaving
+
+  mutating func leave(_ chat: Chat, _ command: CommandID) throws(EngineError) {
+    if chat.head.standing == .active {
+      let envelope = Envelope(
+        id: ClientMessageID(at: now.wall, using: &random), sentAt: now.wall, content: .control(.leaving))
+      try send(envelope, in: chat)
+    }
+    try queue(.leave, for: chat, command)
+  }
+
+  mutating func left(
+    _ order: UInt64, in id: ChatID, _ result: Result<ServerAnswer, ServerRefusal>
+  ) throws(MLSStorageError) {
+    guard let (chat, operation) = underway(order, in: id) else { return }
+    if case .failure(let refusal) = result, refusal != .notAMember, refusal != .chatNotFound {
+      return try fail(chat, code: refusal.code)
+    }
+    if let command = chat.commands.removeValue(forKey: operation.order) {
+      events.append(.finished(command, .done))
+    }
+    try leftElsewhere(chat)
+  }
+
+  /// The user left, here or on another device.
+  mutating func leftElsewhere(_ chat: Chat) throws(MLSStorageError) {
+    guard chat.head.standing != .left else { return }
+    try load(chat)
+    var transaction = MLSTransaction()
+    end(chat, .left, &transaction)
+    try storage.apply(transaction)
+    forgetRequests(of: chat)
+    try ended(chat, [])
+  }
+}

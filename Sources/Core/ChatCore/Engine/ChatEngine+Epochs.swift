@@ -1,0 +1,226 @@
+import PalbeMLS
+import PalbeMLSMessages
+import PalbeUnits
+
+/// From one epoch to the next: what a commit did is checked, told and stored with the new keys in one transaction.
+extension ChatEngine {
+  /// What came of a commit that was carried out.
+  private enum Step {
+    case entered(GroupSnapshot, committer: DeviceName?)
+    case removed(by: DeviceName?)
+    /// It was here before.
+    case known
+  }
+
+  /// Carries out a commit; true when there is a new epoch, or no group any more.
+  /// - Parameter row: the queue's row that brought it, which is done with then.
+  @discardableResult
+  mutating func enter(
+    _ chat: Chat, _ group: Chat.Group, seq: Int64, at serverAt: WallTime, own: Bool, row: ServerLogRow? = nil,
+    _ body: (inout MLSGroup, UInt64) throws(MLSError) -> ProcessedMessage
+  ) throws(MLSStorageError) -> Bool {
+    try load(chat)
+    guard let before = GroupSnapshot(group.stored.group) else { throw .inconsistent }
+    let ownCommit = chat.operations.first?.prepared?.commit
+    let at = seconds
+    var violation: CommitRules.Violation?
+    var changes: [TranscriptChange] = []
+    let hearsay = CommitRules.Hearsay(departed: chat.head.departed, changed: chat.head.changed)
+    let kept = keep(group.stored.group, of: chat)
+    let result = try group.update { group throws(MLSError) in
+      let message = try body(&group, at)
+      switch message {
+      case .commit(let effect):
+        let committer = before.devices[effect.committer]
+        let isExternal = committer == nil || effect.removed.contains(effect.committer)
+        do throws(CommitRules.Violation) {
+          guard let after = GroupSnapshot(group) else { throw .membersAndLeavesDiffer }
+          try CommitRules.check(before, after, committer: isExternal ? nil : committer, hearsay: hearsay)
+          return Step.entered(after, committer: committer ?? after.devices[effect.committer])
+        } catch {
+          violation = error
+          // Nothing of it stays: the group is as before.
+          throw .message(.wrongSenderType)
+        }
+      case .ownCommit(let effect):
+        guard let after = GroupSnapshot(group) else { throw .message(.wrongSenderType) }
+        return .entered(after, committer: after.devices[effect.committer])
+      case .removed(let effect): return .removed(by: before.devices[effect.committer])
+      case .application, .proposal, .own, .duplicate: return .known
+      }
+    } also: { step, transaction throws(MLSStorageError) in
+      if let row { self.processed(row, of: chat, &transaction) }
+      switch step {
+      case .known: break
+      case .removed(let committer):
+        changes = try self.fold(.memberRemoved([self.me]), by: committer, at: seq, in: chat, &transaction)
+        self.end(chat, .removed, &transaction)
+      case .entered(let after, let committer):
+        kept.write(&transaction)
+        changes = try self.note(before, after, by: committer, seq: seq, in: chat, &transaction)
+        self.settle(chat, own: ownCommit, &transaction)
+        self.save(chat, &transaction)
+      }
+    }
+    switch result {
+    case .success(.known): return true
+    case .success(.removed):
+      try ended(chat, changes)
+      return true
+    case .success(.entered(let after, let committer)):
+      tell(changes, of: chat)
+      try followed(
+        before, after, in: chat, isOwn: own || committer == device.name, wasPrepared: ownCommit != nil)
+      return true
+    case .failure(let error): return try refused(error, violation, chat, row)
+    }
+  }
+
+  /// A commit could not be followed. Our own that lies in the log and is not pending any more, or one whose keys are gone:
+  /// in any case the others are in an epoch that this device does not reach.
+  private mutating func refused(
+    _ error: MLSError, _ violation: CommitRules.Violation?, _ chat: Chat, _ row: ServerLogRow?
+  ) throws(MLSStorageError) -> Bool {
+    if violation == nil, case .message(.staleCommit) = error { return true }
+    if violation == nil, case .state(.removed) = error { return true }
+    if let row {
+      var transaction = MLSTransaction()
+      processed(row, of: chat, &transaction)
+      try storage.apply(transaction)
+    }
+    try diverge(chat)
+    return true
+  }
+
+  /// Folds what a commit did to the members, and notes it in the head.
+  private mutating func note(
+    _ before: GroupSnapshot, _ after: GroupSnapshot, by committer: DeviceName?, seq: Int64, in chat: Chat,
+    _ transaction: inout MLSTransaction
+  ) throws(MLSStorageError) -> [TranscriptChange] {
+    let departed = chat.head.departed
+    chat.head.epoch = after.epoch
+    chat.head.shape = after.shape
+    let old = Set(before.shape.members.keys)
+    let new = Set(after.shape.members.keys)
+    chat.head.departed.subtract(old.subtracting(new))
+    let renewed = old.intersection(new).filter {
+      before.shape.members[$0]?.joinedEpoch != after.shape.members[$0]?.joinedEpoch
+    }
+    chat.head.departed.subtract(renewed)
+    var changes: [TranscriptChange] = []
+    let added = new.subtracting(old).union(renewed).sorted()
+    if !added.isEmpty {
+      changes += try fold(.memberAdded(added), by: committer, at: seq, in: chat, &transaction)
+    }
+    // Who left was told of when they did.
+    let removed = old.subtracting(new).subtracting(departed).sorted()
+    if !removed.isEmpty {
+      changes += try fold(.memberRemoved(removed), by: committer, at: seq, in: chat, &transaction)
+    }
+    for user in old.intersection(new).sorted() {
+      guard let was = before.shape.members[user]?.role, let role = after.shape.members[user]?.role,
+        was != role,
+        before.shape.role(of: user) != role
+      else { continue }
+      changes += try fold(.roleChanged(user, role), by: committer, at: seq, in: chat, &transaction)
+    }
+    for user in old.intersection(new).subtracting(renewed).sorted() {
+      guard before.devices(of: user) != after.devices(of: user), user != me else { continue }
+      changes += try fold(.keyChanged(user), by: committer, at: seq, in: chat, &transaction)
+    }
+    return changes
+  }
+
+  /// What the first operation had prepared for the epoch that ended is void, or done.
+  private mutating func settle(_ chat: Chat, own: ServerCommit?, _ transaction: inout MLSTransaction) {
+    guard own != nil, var operation = chat.operations.first, operation.prepared?.commit != nil else { return }
+    operation.prepared = nil
+    operation.attempts &+= 1
+    chat.operations[0] = operation
+    transaction.put(operation, operation.key)
+  }
+
+  /// What follows from a new epoch, once it is stored.
+  private mutating func followed(
+    _ before: GroupSnapshot, _ after: GroupSnapshot, in chat: Chat, isOwn: Bool, wasPrepared: Bool
+  ) throws(MLSStorageError) {
+    for user in Set(before.shape.members.keys).union(after.shape.members.keys).sorted() {
+      let old = before.devices(of: user)
+      let new = after.devices(of: user)
+      guard old != new else { continue }
+      events.append(
+        .devicesChanged(
+          chat.id, user, added: new.subtracting(old).sorted(), removed: old.subtracting(new).sorted()))
+    }
+    try entered(chat)
+    scheduleSecrets(of: chat)
+    if wasPrepared || chat.run?.waitsFor != nil {
+      forget { purpose in
+        switch purpose {
+        case .commit(chat.id, _): true
+        default: false
+        }
+      }
+      chat.run = nil
+    }
+    if isOwn, let operation = chat.operations.first, isDone(operation, after) { try merged(chat) }
+    try advance(chat)
+  }
+
+  /// Whether an operation needs no further commit: looked at after each of our own.
+  private func isDone(_ operation: GroupOperation, _ after: GroupSnapshot) -> Bool {
+    switch operation.intent {
+    case .add(let user): after.usersInTree.contains(user)
+    case .remove(let user): after.shape.members[user] == nil
+    case .setRole(let user, let role): after.shape.members[user]?.role == role
+    case .tidy: true
+    case .found, .reset, .tellRole, .leave, .rejoin: false
+    }
+  }
+
+  // MARK: Ends
+
+  /// The chat has no group any more; its records go in the transaction.
+  mutating func end(_ chat: Chat, _ standing: ChatStanding, _ transaction: inout MLSTransaction) {
+    chat.head.standing = standing
+    finishAll(chat, .failed(code: "not_a_member"), &transaction)
+    save(chat, &transaction)
+  }
+
+  mutating func ended(_ chat: Chat, _ changes: [TranscriptChange]) throws(MLSStorageError) {
+    if let groupID = chat.head.groupID {
+      // What StoredGroup just wrote goes with the rest.
+      var transaction = MLSTransaction()
+      transaction.eraseAll(under: MLSRecordKey(group: groupID, name: []))
+      try storage.apply(transaction)
+      unsubscribe(groupID)
+    }
+    chat.group = nil
+    tell(changes, of: chat)
+    try failAll(in: chat, code: "not_a_member")
+    try resumeQueue(for: chat.id)
+  }
+
+  /// The server says that this user is not in the group any more.
+  mutating func wasRemoved(from chat: Chat, seq: Int64?) throws(MLSStorageError) {
+    guard chat.head.standing != .removed, chat.head.standing != .left else { return }
+    try load(chat)
+    var transaction = MLSTransaction()
+    end(chat, .removed, &transaction)
+    try storage.apply(transaction)
+    try ended(chat, [])
+  }
+
+  /// The group's commits cannot be followed from here on.
+  mutating func diverge(_ chat: Chat) throws(MLSStorageError) {
+    guard chat.head.standing == .active else { return }
+    try load(chat)
+    var transaction = MLSTransaction()
+    chat.head.standing = .diverged
+    finishAll(chat, .failed(code: "not_a_member"), &transaction)
+    save(chat, &transaction)
+    try storage.apply(transaction)
+    events.append(.diverged(chat.id))
+    changed(chat)
+  }
+}

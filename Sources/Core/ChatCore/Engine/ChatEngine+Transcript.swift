@@ -1,0 +1,114 @@
+import PalbeMLS
+import PalbeUnits
+
+/// The transcript of a chat as the engine uses it: it is folded in the transaction of what caused the change.
+extension ChatEngine {
+  /// The chat's transcript, in memory from now on.
+  mutating func load(_ chat: Chat) throws(MLSStorageError) {
+    touch(chat)
+    guard chat.transcript == nil else { return }
+    chat.transcript = try Transcript.load(chat.id.bytes, me: device.name, from: storage)
+    guard chat.transcript != nil else { throw .inconsistent }
+  }
+
+  /// Folds a message. A control that its sender's role does not allow is nothing.
+  mutating func fold(
+    _ incoming: Incoming, in chat: Chat, _ transaction: inout MLSTransaction
+  ) throws(MLSStorageError) -> [TranscriptChange] {
+    if case .control(.renamed) = incoming.envelope.content {
+      let role = chat.head.shape.role(of: incoming.sender.user) ?? .member
+      guard !chat.head.shape.isDirect, role >= .admin else { return [] }
+    }
+    return try chat.transcript?.apply(incoming, in: &transaction) ?? []
+  }
+
+  /// Adds a row for what happened to the chat, at a number of the server's.
+  mutating func fold(
+    _ event: SystemEvent, by sender: DeviceName?, at seq: Int64, in chat: Chat,
+    _ transaction: inout MLSTransaction
+  ) throws(MLSStorageError) -> [TranscriptChange] {
+    try chat.transcript?.addSystem(
+      event, seq: seq + chat.head.seqBase, by: sender, epoch: chat.head.epoch, at: now, in: &transaction)
+      ?? []
+  }
+
+  /// Gives a chat its name at the server. Under another name than before a new log begins, behind all that was said.
+  func bind(_ chat: Chat, to group: GroupID, _ transaction: inout MLSTransaction) {
+    if let old = chat.head.group, old != group {
+      chat.head.seqBase = max(
+        chat.transcript?.summary.lastSeq ?? 0, chat.head.seqBase + chat.head.processedSeq, chat.head.readSeq)
+      chat.head.processedSeq = 0
+      transaction.put(Progress(seq: 0), RecordKey.progress(chat.id))
+    }
+    chat.head.group = group
+  }
+
+  /// Writes the head, and what of it the list shows.
+  func save(_ chat: Chat, _ transaction: inout MLSTransaction) {
+    transaction.put(chat.head, RecordKey.chat(chat.id))
+    chat.transcript?.updateSummary(in: &transaction) { summary in
+      summary.state = chat.head.standing.state
+      summary.group = chat.head.group
+    }
+  }
+
+  /// Tells the models what changed.
+  mutating func tell(_ changes: [TranscriptChange], of chat: Chat) {
+    if !changes.isEmpty { events.append(.transcript(chat.id, changes)) }
+    changed(chat)
+    timers[.expiry(chat.id)] = chat.transcript?.summary.nextExpiry(at: now)
+  }
+
+  // MARK: For whoever shows it
+
+  /// The transcript as it is, to read.
+  package mutating func transcript(of id: ChatID, at now: ChatTime) throws(EngineError) -> Transcript {
+    try perform(at: now) { (engine) throws(EngineError) in
+      guard let chat = engine.chats[id] else { throw .chatNotFound }
+      do throws(MLSStorageError) { try engine.load(chat) } catch { throw .storage(error) }
+      guard let transcript = chat.transcript else { throw .chatNotFound }
+      return transcript
+    }
+  }
+
+  /// Takes a message away on this device alone (S0-71).
+  package mutating func hide(
+    _ message: ClientMessageID, in id: ChatID, at now: ChatTime
+  ) throws(EngineError) {
+    try change(id, at: now) { (transcript, transaction) throws(MLSStorageError) in
+      try transcript.hide(message, at: now, in: &transaction)
+    }
+  }
+
+  /// Changes a transcript in a transaction of its own.
+  mutating func change(
+    _ id: ChatID, at now: ChatTime,
+    _ body: (inout Transcript, inout MLSTransaction) throws(MLSStorageError) -> [TranscriptChange]
+  ) throws(EngineError) {
+    try perform(at: now) { (engine) throws(EngineError) in
+      guard let chat = engine.chats[id] else { throw .chatNotFound }
+      do throws(MLSStorageError) { try engine.change(chat, body) } catch { throw .storage(error) }
+    }
+  }
+
+  mutating func change(
+    _ chat: Chat,
+    _ body: (inout Transcript, inout MLSTransaction) throws(MLSStorageError) -> [TranscriptChange]
+  ) throws(MLSStorageError) {
+    try load(chat)
+    guard var transcript = chat.transcript else { return }
+    var transaction = MLSTransaction()
+    let changes = try body(&transcript, &transaction)
+    chat.transcript = transcript
+    if !transaction.isEmpty { try storage.apply(transaction) }
+    tell(changes, of: chat)
+  }
+
+  /// Messages whose time is over go (section 3 #30).
+  mutating func expire(in chat: Chat) throws(MLSStorageError) {
+    let at = now
+    try change(chat) { (transcript, transaction) throws(MLSStorageError) in
+      try transcript.expire(at: at, in: &transaction)
+    }
+  }
+}

@@ -1,0 +1,45 @@
+import PalbeBackendCore
+import PalbeChatCore
+import PalbeUnits
+
+/// Beside the engines: what is done to the server, or asked of it, directly.
+extension ChatWorld {
+  private func caller(_ phone: Phone) -> Caller {
+    Caller(user: phone.user, device: phone.engine?.deviceName.device)
+  }
+
+  /// A user removes one of their devices, from another.
+  package func revoke(_ phone: Phone, by other: Phone) throws {
+    guard let device = phone.engine?.deviceName.device else { return }
+    _ = try backend.handle(.revokeDevice(device), from: caller(other), at: serverTime)
+    publish()
+  }
+
+  /// How many devices of a user the server knows.
+  package func deviceCount(of user: UserID) -> Int {
+    guard let phone = phones.first(where: { $0.user == user && $0.isRunning }),
+      case .devices(let devices)? = try? backend.handle(.devices, from: caller(phone), at: serverTime)
+    else { return 0 }
+    return devices.count { $0.revokedAt == nil }
+  }
+
+  package func isEnrolled(_ phone: Phone) -> Bool { phone.engine?.isEnrolled == true }
+
+  /// Key packages of a device that others can claim.
+  package func keyPackageCount(of phone: Phone) -> Int {
+    guard
+      case .keyPackageCount(let count)? = try? backend.handle(
+        .keyPackageCount, from: caller(phone), at: serverTime)
+    else { return 0 }
+    return count.count
+  }
+
+  /// The epoch that the server is in.
+  package func epoch(of group: GroupID, for phone: Phone) -> UInt64? {
+    guard case .group(let view)? = try? backend.handle(.group(group), from: caller(phone), at: serverTime)
+    else {
+      return nil
+    }
+    return view.summary.epoch
+  }
+}
