@@ -63,7 +63,7 @@ struct ICEStreamTests {
           source = source.overTCP
           source.port = ourPort
         }
-        switch lite.handle(out.bytes.span, from: source, at: now + Self.delay) {
+        switch lite.handle(out.bytes, from: source, at: now + Self.delay) {
         case .respond(let bytes), .respondAndSelect(let bytes, _):
           arrivals.append((now + Self.delay * 2, bytes, out.remote))
         case .ignored(let reason): Issue.record("\(reason)")

@@ -20,7 +20,7 @@ struct ICEWorld {
   var secondBases: [SocketAddress]
   var firstEvents: [ICEEvent] = []
   var secondEvents: [ICEEvent] = []
-  var liteActions: [ICELiteAction] = []
+  var liteActions: [LiteAction] = []
   /// STUN datagrams that each side sent, with the time.
   var sent: [(at: Instant, side: Side, message: STUNMessage, to: SocketAddress)] = []
 

@@ -1,6 +1,7 @@
 import PalbeCrypto
 import PalbeICE
 import PalbeUnits
+import PalbeWire
 
 /// What a hostile or newer peer does and our encoder does not.
 enum STUNTestKit {
@@ -22,10 +23,23 @@ extension STUNMessage {
   func isAuthentic(in bytes: [UInt8], key: [UInt8]) -> Bool { isAuthentic(in: bytes.span, key: key) }
 }
 
+/// What a lite agent did about a datagram, with its answer.
+enum LiteAction: Equatable {
+  case respond([UInt8])
+  /// The peer chose this address.
+  case respondAndSelect([UInt8], SocketAddress)
+  case ignored(ICEIgnoreReason)
+}
+
 extension ICELiteAgent {
   static func localUsernameFragment(of bytes: [UInt8]) -> String? { localUsernameFragment(of: bytes.span) }
-  mutating func handle(_ bytes: [UInt8], from remote: SocketAddress, at now: Instant) -> ICELiteAction {
-    handle(bytes.span, from: remote, at: now)
+  mutating func handle(_ bytes: [UInt8], from remote: SocketAddress, at now: Instant) -> LiteAction {
+    var answer = ByteWriter(capacity: 128)
+    return switch handle(bytes.span, from: remote, at: now, answer: &answer) {
+    case .answered(let isSelected):
+      isSelected ? .respondAndSelect(answer.bytes, remote) : .respond(answer.bytes)
+    case .ignored(let reason): .ignored(reason)
+    }
   }
 }
 

@@ -9,6 +9,7 @@ import PalbeRTP
 import PalbeSDP
 import PalbeSRTP
 import PalbeUnits
+import PalbeWire
 
 extension FuzzTarget {
   /// Messages of a server that the client has joined: each is a length in two bytes, then the message.
@@ -210,9 +211,9 @@ private final class FuzzedCall {
   private func receive(_ datagram: [UInt8]) {
     switch PacketKind(datagram.span) {
     case .stun:
-      switch lite.handle(datagram.span, from: client, at: now) {
-      case .respond(let reply), .respondAndSelect(let reply, _): deliver(reply)
-      case .ignored: break
+      var answer = ByteWriter(capacity: 128)
+      if case .answered = lite.handle(datagram.span, from: client, at: now, answer: &answer) {
+        deliver(answer.bytes)
       }
     case .dtls:
       try? dtls.handle(datagram.span, at: now)

@@ -233,9 +233,9 @@ final class ScriptedServer {
     var bytes = datagram
     switch PacketKind(datagram.span) {
     case .stun:
-      switch lite.handle(datagram.span, from: client, at: now) {
-      case .respond(let reply), .respondAndSelect(let reply, _): deliver(reply)
-      case .ignored: break
+      var answer = ByteWriter(capacity: 128)
+      if case .answered = lite.handle(datagram.span, from: client, at: now, answer: &answer) {
+        deliver(answer.bytes)
       }
       if isActive, dtls.state == .new {
         dtls.start(at: now)

@@ -1,16 +1,6 @@
 import PalbeUnits
 import PalbeWire
 
-/// What a lite agent wants done about a datagram.
-public enum ICELiteAction: Equatable, Sendable {
-  /// Send the bytes back to where the datagram came from.
-  case respond([UInt8])
-  /// Send the bytes back, and send media there from now on: the peer chose this address.
-  case respondAndSelect([UInt8], SocketAddress)
-  /// Do nothing.
-  case ignored(ICEIgnoreReason)
-}
-
 /// The ICE agent of a server with a public address (RFC 8445 §2.5): it answers checks and sends none.
 ///
 /// Overview: it is always the controlled one. A check that carries our password proves that the peer sits at
@@ -81,18 +71,6 @@ public struct ICELiteAgent: Sendable {
     return nil
   }
 
-  /// Takes one datagram that is STUN by its first byte.
-  public mutating func handle(
-    _ datagram: Span<UInt8>, from remote: SocketAddress, at now: Instant
-  ) -> ICELiteAction {
-    var answer = ByteWriter(capacity: 128)
-    return switch handle(datagram, from: remote, at: now, answer: &answer) {
-    case .answered(let isSelected):
-      isSelected ? .respondAndSelect(answer.bytes, remote) : .respond(answer.bytes)
-    case .ignored(let reason): .ignored(reason)
-    }
-  }
-
   /// What was done about a datagram.
   public enum Outcome: Equatable, Sendable {
     /// The answer goes back to where the datagram came from; `isSelected`: media goes there too, from now on.
@@ -101,7 +79,8 @@ public struct ICELiteAgent: Sendable {
     case ignored(ICEIgnoreReason)
   }
 
-  /// The same, with the answer left in `answer`, whose memory is used again: no allocation for a check that is in order.
+  /// Takes one datagram that is STUN by its first byte, and leaves the answer in `answer`, whose memory is used again: no
+  /// allocation for a check that is in order.
   public mutating func handle(
     _ datagram: Span<UInt8>, from remote: SocketAddress, at now: Instant, answer: inout ByteWriter
   ) -> Outcome {
