@@ -100,6 +100,28 @@ struct StreamConnectionsTests {
     #expect(small.connections.count == 1)
   }
 
+  @Test("while places are short, who proves nothing holds one for seconds; who is served keeps its own")
+  func crowded() throws {
+    let shelf = try Shelf { $0.total = 3 }
+    let proven = try shelf.connect()
+    proven.send([1, 2, 3].span)
+    try shelf.turn { shelf.datagrams == [[1, 2, 3]] }
+    let idle = try (0..<2).map { _ in try shelf.connect() }
+    try shelf.turn { shelf.connections.count == 1 + idle.count }
+    shelf.sweep(after: .milliseconds(1_100))
+    #expect(shelf.connections.count == 3)
+    // Nobody was turned away before; now one is.
+    let late = try shelf.connect()
+    try shelf.turn(20)
+    #expect(shelf.connections.count == 3 && late.receive() == nil)
+    shelf.sweep(after: .milliseconds(1_100))
+    #expect(shelf.connections.count == 1)
+    let next = try shelf.connect()
+    try shelf.turn { shelf.connections.count == 2 }
+    shelf.sweep(after: .milliseconds(1_100))
+    #expect(shelf.connections.count == 2 && next.receive() == nil)
+  }
+
   @Test("a frame longer than any datagram closes the connection at once; so does its end")
   func garbage() throws {
     let shelf = try Shelf()

@@ -9,7 +9,8 @@ import PalbeUnits
 ///     accepted ── valid check within 5 s ──▶ served ── participant gone, no consent, stalled for 10 s ──▶ closed
 ///        └────────── nothing valid ─────────────────────────────────────────────────────────────────────▶ closed
 ///
-/// Whether a connection belongs to a participant is known to the core alone, so the worker asks it once a second.
+/// Whether a connection belongs to a participant is known to the core alone, so the worker asks it once a second. While
+/// others find no place the 5 s are one.
 /// A frame for a peer that does not read is dropped, as a full link drops a datagram.
 final class StreamConnections {
   /// What bounds them.
@@ -20,6 +21,8 @@ final class StreamConnections {
     var perAddress = 1_024
     /// A connection that no participant proved to be its own after this long is closed.
     var provingTime = TimeDelta.seconds(5)
+    /// The same while there is no place for others: who connects to take up places holds none for long.
+    var crowdedProvingTime = TimeDelta.seconds(1)
     /// One whose peer reads nothing for this long is closed.
     var stallTime = TimeDelta.seconds(10)
   }
@@ -53,6 +56,8 @@ final class StreamConnections {
   private var perAddress: [SocketAddress: Int] = [:]
   private var dirty: [Int] = []
   private var sweptAt = Instant.zero
+  /// Somebody found no place since the last sweep.
+  private var isCrowded = false
   /// Descriptors ran out: nobody is accepted before the next sweep.
   private var isPaused = false
   private let listenerToken: UInt64
@@ -93,8 +98,11 @@ final class StreamConnections {
   ) throws(SystemError) {
     let address = stream.remoteAddress
     let network = address.network
-    guard count < limits.total, perAddress[network, default: 0] < limits.perAddress, byAddress[address] == nil
-    else { return }
+    guard count < limits.total, perAddress[network, default: 0] < limits.perAddress else {
+      isCrowded = true
+      return
+    }
+    guard byAddress[address] == nil else { return }
     let index = free.popLast() ?? connections.count
     let descriptor = stream.fileDescriptor
     let connection = Connection(stream, at: now)
@@ -130,10 +138,10 @@ final class StreamConnections {
       isPaused =
         (try? poller.modify(listener.fileDescriptor, token: listenerToken, interest: .readable)) == nil
     }
+    let provingTime = isCrowded ? limits.crowdedProvingTime : limits.provingTime
+    isCrowded = false
     for index in connections.indices {
-      guard let connection = connections[index], now - connection.acceptedAt >= limits.provingTime else {
-        continue
-      }
+      guard let connection = connections[index], now - connection.acceptedAt >= provingTime else { continue }
       let isStalled = connection.stalledSince.map { now - $0 >= limits.stallTime } ?? false
       if isStalled || !isServed(connection.stream.remoteAddress) { close(index) }
     }
