@@ -35,4 +35,24 @@ struct TrackUpdateTests {
     #expect(told.first { $0.sid == video }?.width == 320)
     #expect(told.first { $0.sid == video }?.height == 180)
   }
+
+  @Test("request_response: what is told of a track that is not there, or not of that kind, is NOT_FOUND")
+  func unknown() throws {
+    let world = try World()
+    let (alice, bob) = try call(world)
+    let tracks = try #require(bob.join?.otherParticipants.first?.tracks)
+    let audio = try #require(tracks.first { $0.type == .audio }?.sid)
+    for message: LiveKit.SignalRequest.Message in [
+      .mute(.with { $0.sid = "TR_gone" }), .updateAudioTrack(.with { $0.trackSid = "TR_gone" }),
+      .updateVideoTrack(.with { $0.trackSid = audio }),
+    ] {
+      world.signal(message, from: alice)
+      // Nobody speaks for another.
+      world.signal(.mute(.with { $0.sid = audio }), from: bob)
+    }
+    #expect(alice.refusals.map(\.reason) == [.notFound, .notFound, .notFound])
+    #expect(alice.refusals.map { $0.request?.mute == nil } == [false, true, true])
+    #expect(bob.refusals.map(\.reason) == [.notFound, .notFound, .notFound])
+    #expect(alice.updates(of: "alice").last?.tracks.contains(where: \.muted) == false)
+  }
 }

@@ -102,9 +102,10 @@ extension SignalPlane {
 
   /// Nothing of a muted track is forwarded, whatever its publisher goes on sending.
   func mute(_ request: LiveKit.MuteTrackRequest, of participant: Participant, at now: Instant) {
-    guard let track = participant.uplink.track(sid: request.sid), track.info.muted != request.muted else {
-      return
+    guard let track = participant.uplink.track(sid: request.sid) else {
+      return participant.respond(.notFound, to: .mute(request))
     }
+    guard track.info.muted != request.muted else { return }
     track.info.muted = request.muted
     if track.isAnnounced { participant.room.broadcastInfo(of: participant) }
     for downTrack in track.downTracks {
@@ -114,13 +115,17 @@ extension SignalPlane {
   }
 
   func updateAudioTrack(_ request: LiveKit.UpdateLocalAudioTrack, of participant: Participant) {
-    guard let track = participant.uplink.track(sid: request.trackSid), track.kind == .audio else { return }
+    guard let track = participant.uplink.track(sid: request.trackSid), track.kind == .audio else {
+      return participant.respond(.notFound, to: .updateAudioTrack(request))
+    }
     track.info.audioFeatures = Array(request.features.prefix(16))
     if track.isAnnounced { participant.room.broadcastInfo(of: participant) }
   }
 
   func updateVideoTrack(_ request: LiveKit.UpdateLocalVideoTrack, of participant: Participant) {
-    guard let track = participant.uplink.track(sid: request.trackSid), track.kind == .video else { return }
+    guard let track = participant.uplink.track(sid: request.trackSid), track.kind == .video else {
+      return participant.respond(.notFound, to: .updateVideoTrack(request))
+    }
     track.info.width = request.width
     track.info.height = request.height
     if track.isAnnounced { participant.room.broadcastInfo(of: participant) }
