@@ -1,8 +1,9 @@
 import PalbeLiveKit
 import PalbeProtobuf
-import PalbeSFUCore
 import PalbeUnits
 import Testing
+
+@testable import PalbeSFUCore
 
 @Suite("Operation: drain, settings, TURN credentials, counts (S4 part 5)")
 struct OperationTests {
@@ -128,5 +129,24 @@ struct OperationTests {
     #expect(after.totals.received == during.totals.received)
     #expect(after.totals.sent == during.totals.sent)
     #expect(after.totals.sessionMilliseconds.counts.reduce(0, +) == 1)
+  }
+
+  @Test("a packet that was kept back is counted, and not lost with who leaves")
+  func refusals() throws {
+    let world = try World()
+    let (_, bob) = try call(world)
+    let participant = try #require(world.worker.participants.first { $0.identity == "bob" })
+    var packet = [UInt8](repeating: 0, count: 64)
+    var lengths: [Int?] = []
+    for _ in 0..<3 {
+      packet.replaceSubrange(0..<12, with: [0x80, 96, 0, 1, 0, 0, 0, 1, 0xab, 0xcd, 0xef, 1])
+      var span = packet.mutableSpan
+      lengths.append(participant.downTransport.protectRTP(&span, count: 20))
+    }
+    #expect(lengths[0] != nil && lengths[1] == nil && lengths[2] == nil)
+    #expect(world.worker.statistics().totals.refused == 2)
+    world.signal(.leave(.with { $0.reason = .clientInitiated }), from: bob)
+    #expect(world.worker.statistics().participants == 1)
+    #expect(world.worker.statistics().totals.refused == 2)
   }
 }

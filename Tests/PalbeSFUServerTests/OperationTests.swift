@@ -145,6 +145,7 @@ struct OperationTests {
     #expect(answer.head.contains("content-type: text/plain; version=0.0.4"))
     let metrics = try ParsedMetrics(answer.body)
     #expect(metrics["livekit_room_total"] == 1)
+    #expect(metrics["palbe_sfu_packets_refused_total"] == 0)
     #expect(metrics["livekit_participant_total"] == 1)
     #expect(metrics["livekit_participant_join_total{state=\"signal_connected\"}"] == 1)
     #expect(metrics["palbe_sfu_ready"] == 1)

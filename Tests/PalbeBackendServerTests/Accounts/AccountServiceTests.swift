@@ -3,6 +3,7 @@ import PalbeAccountsCore
 import PalbeBackendCore
 import PalbeCrypto
 import PalbeServerClient
+import PalbeServerObservation
 import PalbeTestKit
 import PalbeUnits
 import PalbeWebServer
@@ -233,6 +234,11 @@ struct AccountServiceTests {
     let statistics = desk.service.statistics
     #expect(statistics.theftCount == 1 && statistics.refusedCount == 1)
     #expect(statistics.requestCount == 0 && statistics.passwordCount == 0)
+    var metrics = Exposition()
+    metrics.add(statistics)
+    for line in ["refresh_thefts_total 1", "sessions_refused 1", "account_requests_open 0", "passwords 0"] {
+      #expect(metrics.text.contains("palbe_server_\(line)\n"))
+    }
   }
 
   @Test("API: a socket ends with its session; a renewed one stays")

@@ -71,6 +71,8 @@ public struct WorkerTotals: Sendable, Equatable {
   public internal(set) var sent = TrafficCount()
   /// Packets that subscribers asked for again and got; bytes with all that is around the payload.
   public internal(set) var repairsSent = TrafficCount()
+  /// Packets that were kept back because their numbers had been used under the same key: a fault of ours.
+  public private(set) var refused: UInt64 = 0
   /// Packets of publishers that never came.
   public internal(set) var lost: UInt64 = 0
   /// Packets that subscribers asked for.
@@ -102,7 +104,13 @@ public struct WorkerTotals: Sendable, Equatable {
 
   mutating func departed(_ participant: Participant, at now: Instant) {
     sessionMilliseconds.observe(Double((now - participant.joinedAt).nanoseconds) / 1e6)
+    count(participant)
+  }
+
+  /// What its streams and transports have counted.
+  mutating func count(_ participant: Participant) {
     for stream in participant.uplink.streams.values { ended(stream) }
+    for transport in participant.transports { refused += UInt64(transport.refusalCount) }
   }
 
   mutating func roomEnded(after time: TimeDelta) { roomSeconds.observe(Double(time.nanoseconds) / 1e9) }
@@ -127,6 +135,7 @@ public struct WorkerTotals: Sendable, Equatable {
     repairsReceived.add(other.repairsReceived)
     sent.add(other.sent)
     repairsSent.add(other.repairsSent)
+    refused += other.refused
     lost += other.lost
     nacksReceived += other.nacksReceived
     nacksSent += other.nacksSent
@@ -173,7 +182,7 @@ public struct WorkerStatistics: Sendable, Equatable {
     rooms = directory.rooms.count
     participants = directory.participants.count
     for participant in directory.participants {
-      for stream in participant.uplink.streams.values { totals.ended(stream) }
+      totals.count(participant)
       for track in participant.uplink.tracks where track.isAnnounced { publishedTracks.count(track.kind) }
       for downTrack in participant.downlink.downTracks {
         subscribedTracks.count(downTrack.track.kind)

@@ -57,6 +57,10 @@ extension Exposition {
       $0.sample([outgoing, initial], value: totals.sent.bytes)
       $0.sample([outgoing, again], value: totals.repairsSent.bytes)
     }
+    family(
+      "palbe_sfu_packets_refused_total", .counter,
+      "Packets kept back because their numbers had been used under the same key; must stay 0."
+    ) { $0.sample(value: totals.refused) }
     family("livekit_packet_loss_total", .counter, "Packets of publishers that never came.") {
       $0.sample([incoming], value: totals.lost)
     }
