@@ -60,11 +60,28 @@ package struct ChatSummary: Equatable, Sendable {
   /// When `Transcript.expire` has something to do; nil for never.
   package func nextExpiry(at now: ChatTime) -> Instant? { deadlines.map { $0.wake(at: now) }.min() }
 
-  /// Every chat, drafts among them, in no order. Throws also `corrupted`, where one chat's record is none.
+  /// Every chat, drafts among them, in no order. Throws `corrupted` where one chat's record is none; `survey` goes on.
   package static func all(in storage: any MLSStorage) throws(MLSStorageError) -> [ChatSummary] {
     var result: [ChatSummary] = []
     for key in try storage.keys(under: TranscriptNames.summaries) {
       if let record = try storage.read(key) { result.append(try SummaryRecord(record).summary) }
+    }
+    return result
+  }
+
+  /// Every chat whose record can be read, and those whose record is damaged and wants `Transcript.repair`.
+  package static func survey(
+    in storage: any MLSStorage
+  ) throws(MLSStorageError) -> (chats: [ChatSummary], damaged: [[UInt8]]) {
+    var result: (chats: [ChatSummary], damaged: [[UInt8]]) = ([], [])
+    for key in try storage.keys(under: TranscriptNames.summaries) {
+      let chat = Array(key.name.dropFirst(TranscriptNames.summaries.name.count))
+      do throws(MLSStorageError) {
+        if let summary = try load(chat, from: storage) { result.chats.append(summary) }
+      } catch {
+        guard case .corrupted = error else { throw error }
+        result.damaged.append(chat)
+      }
     }
     return result
   }

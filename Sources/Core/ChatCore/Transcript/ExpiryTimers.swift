@@ -53,13 +53,12 @@ struct ExpiryTimers: Sendable {
 
   /// Takes out one that is due; nil when none is.
   mutating func popDue(at now: ChatTime) -> Timer? {
-    guard let timer = soonestByWall(), now.wall >= timer.deadline.wall else {
-      guard let timer = soonest(in: now.boot), now.instant >= timer.deadline.instant else { return nil }
+    for timer in [soonestByWall(), soonest(in: now.boot)].compactMap({ $0 })
+    where timer.deadline.isDue(at: now) {
       remove(timer.id)
       return timer
     }
-    remove(timer.id)
-    return timer
+    return nil
   }
 
   /// The two that may be next: whichever of their clocks comes first.

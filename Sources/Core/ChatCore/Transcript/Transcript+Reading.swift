@@ -105,8 +105,7 @@ extension Transcript {
     guard summary.counters.readers > 0 else { return [] }
     var changes: [TranscriptChange] = []
     for key in try storage.keys(under: names.readers, after: transaction) {
-      let number = TranscriptNames.fields(of: key).reduce(0) { $0 << 8 | UInt64($1) }
-      let position = TranscriptPosition(rawValue: number)
+      let position = TranscriptPosition(rawValue: TranscriptNames.number(of: key))
       guard position.seq <= seq else { break }
       transaction.erase(key)
       summary.counters.readers = max(0, summary.counters.readers - 1)

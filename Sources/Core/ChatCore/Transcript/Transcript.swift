@@ -46,7 +46,7 @@ package struct Transcript: Sendable {
   /// As the transaction, or before it the storage, has it.
   private var written: ChatSummary?
 
-  private init(
+  init(
     _ summary: ChatSummary, me: DeviceName, storage: any MLSStorage, limits: TranscriptLimits
   ) {
     (self.summary, self.me, self.storage, self.limits) = (summary, me, storage, limits)
@@ -97,14 +97,16 @@ package struct Transcript: Sendable {
     written = summary
   }
 
-  private mutating func loadPending() throws(MLSStorageError) {
+  mutating func loadPending(
+    after transaction: borrowing MLSTransaction = MLSTransaction()
+  ) throws(MLSStorageError) {
     guard summary.counters.pending > 0 else { return }
-    for key in try storage.keys(under: names.pending) {
-      guard let stored = try storage.read(key) else { continue }
+    for key in try storage.keys(under: names.pending, after: transaction) {
+      guard let stored = try storage.read(key, after: transaction) else { continue }
       let record = try PendingRecord(stored)
       guard let envelope = try? Envelope(serialized: record.bytes.span) else { throw .inconsistent }
-      let number = TranscriptNames.fields(of: key).reduce(0) { $0 << 8 | UInt64($1) }
-      var item = PendingList.Item(number: number, envelope: envelope, me: me.user)
+      var item = PendingList.Item(
+        number: TranscriptNames.number(of: key), envelope: envelope, me: me.user)
       (item.failure, item.isHidden) = (record.failure, record.isHidden)
       pending.append(item)
     }
@@ -149,8 +151,7 @@ extension Transcript {
     let prefix = readsAll ? names.rows : names.block(block)
     var older: [TranscriptPosition] = []
     for key in try storage.keys(under: prefix, after: transaction) {
-      let number = TranscriptNames.fields(of: key).reduce(0) { $0 << 8 | UInt64($1) }
-      let position = TranscriptPosition(rawValue: number)
+      let position = TranscriptPosition(rawValue: TranscriptNames.number(of: key))
       if position < index.floor { older.append(position) }
     }
     index.emptyBlocks = older.isEmpty ? index.emptyBlocks + 1 : 0

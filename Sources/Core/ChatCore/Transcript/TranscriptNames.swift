@@ -27,10 +27,12 @@ struct TranscriptNames: Sendable {
   var all: MLSRecordKey { .application([Self.space], in: chat) }
 
   var rows: MLSRecordKey { key(1) }
+  var places: MLSRecordKey { key(2) }
   var pending: MLSRecordKey { key(3) }
   var orphans: MLSRecordKey { key(4) }
   var timers: MLSRecordKey { key(5) }
   var readers: MLSRecordKey { key(6) }
+  var gone: MLSRecordKey { key(7) }
   var receipts: MLSRecordKey { key(8) }
   var acknowledgements: MLSRecordKey { key(9) }
 
@@ -61,6 +63,10 @@ struct TranscriptNames: Sendable {
 
   /// What follows the kind in the name of a record.
   static func fields(of key: MLSRecordKey) -> [UInt8] { Array(key.name.dropFirst(3)) }
+  /// The eight bytes that follow it.
+  static func number(of key: MLSRecordKey) -> UInt64 {
+    key.name.dropFirst(3).prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
+  }
 
   private func key(_ kind: UInt8, _ more: (inout ByteWriter) -> Void = { _ in }) -> MLSRecordKey {
     var name = ByteWriter(capacity: 48)
