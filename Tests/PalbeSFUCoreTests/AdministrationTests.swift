@@ -1,9 +1,8 @@
 import PalbeLiveKit
 import PalbeProtobuf
+import PalbeSFUCore
 import PalbeUnits
 import Testing
-
-@testable import PalbeSFUCore
 
 /// What an operator does to rooms and participants (livekit-protocol, section 2), and what webhooks tell.
 struct AdministrationTests {
@@ -283,16 +282,6 @@ struct AdministrationTests {
     world.run(for: .milliseconds(10))
     #expect(world.tokens.last?.grant.name == "A." && world.tokens.last?.grant.metadata == "")
     #expect(world.tokens.last?.grant.canUpdateOwnMetadata == true)
-  }
-
-  @Test("SendData: a message under a nonce that was there is not sent again; 1,024 of them are remembered")
-  func nonces() {
-    var nonces = SeenNonces()
-    func isNew(_ number: Int) -> Bool { nonces.insert([UInt8(number >> 8), UInt8(number & 255)]) }
-    let first = [isNew(0), isNew(0)]
-    let others = (1..<3_000).allSatisfy(isNew)
-    let last = [isNew(2_999), isNew(2_999 - 1_023), isNew(2_999 - 1_024)]
-    #expect(first == [true, false] && others && last == [false, false, true])
   }
 
   @Test("Webhooks: a room's life in order, each notice with its room and what it is about")

@@ -201,6 +201,13 @@ extension DataSuites {
       #expect(bob.channels.texts() == ["hear"] && bob.channels.texts("_lossy") == ["hear"])
       let packet = try #require(bob.channels.packets().first)
       #expect(packet.participantIdentity.isEmpty && packet.value?.user?.topic == "news")
+      // Who did not hear that it was sent sends it again.
+      request.nonce = [UInt8](repeating: 7, count: 16)
+      for _ in 0..<2 { #expect(world.command(.sendData(request)) == .done) }
+      request.nonce = [UInt8](repeating: 8, count: 16)
+      #expect(world.command(.sendData(request)) == .done)
+      world.run(for: .seconds(1))
+      #expect(bob.channels.texts("_lossy").count == 3)
       request.data = [UInt8](repeating: 0, count: 64_001)
       #expect(world.command(.sendData(request)) == .refused(.tooLong(field: "data")))
       request.room = "hall"

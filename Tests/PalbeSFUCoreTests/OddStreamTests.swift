@@ -105,6 +105,32 @@ struct OddStreamTests {
     #expect(bob.packets(payloadType: 96).map { $0.payload.last } == [1, 1, 2, 2])
   }
 
+  @Test("However many sources a section has had, the last of those that are gone do not come back")
+  func manySources() throws {
+    let world = try World()
+    let (alice, bob) = try publish(world)
+    for source in UInt32(1)...1_100 {
+      let packet = try frame(
+        alice, ssrc: source, sequence: 10, picture: UInt16(source), isKeyFrame: true)
+      world.send([packet], from: alice)
+      world.run(for: .milliseconds(15))
+    }
+    let before = bob.packets(payloadType: 96).count
+    #expect(before >= 1_099)
+    for (source, sequence, picture) in [
+      (1_099, 11, 1_101), (1_100, 11, 1_102), (1_098, 11, 1_103), (1_100, 12, 1_104),
+    ] {
+      let packet = try frame(
+        alice, ssrc: UInt32(source), sequence: UInt16(sequence), picture: UInt16(picture),
+        isKeyFrame: source < 1_100)
+      world.send([packet], from: alice)
+      world.run(for: .milliseconds(33))
+    }
+    world.run(for: .milliseconds(50))
+    let last = bob.packets(payloadType: 96).suffix(2).map { $0.payload.last }
+    #expect(bob.packets(payloadType: 96).count == 1_102 && last == [UInt8(1_100 & 255), UInt8(1_100 & 255)])
+  }
+
   @Test(
     "RFC 3550 §5.1, RFC 8285: contributing sources go along, extensions in either form are read, foreign payload types dropped"
   )

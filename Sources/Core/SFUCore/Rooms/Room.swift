@@ -15,7 +15,8 @@ final class Room {
   var metadata = ""
   var dataHistory = DataHistory()
   var dataHandles = DataHandles()
-  var nonces = SeenNonces()
+  /// Of operators' messages: one under a nonce that is among them was sent before.
+  var nonces = RecentSet<[UInt8]>(limit: 1_024)
   private(set) var departures = Departures()
   /// How those who asked for it are reached, by identity: it holds for their next session too.
   var candidateProtocols: [String: LiveKit.CandidateProtocol] = [:]

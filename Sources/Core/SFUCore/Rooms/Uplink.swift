@@ -7,7 +7,6 @@ import PalbeUnits
 final class Uplink {
   /// Sources of one track at most: three layers and their retransmissions, twice over for a change.
   private static let sourceLimit = 12
-  private static let retiredLimit = 1_024
 
   private let context: WorkerContext
   /// Who we are in feedback.
@@ -20,7 +19,7 @@ final class Uplink {
   /// Of all tracks, media and repairs; the media's are in their tracks' `streams` too, in order.
   private(set) var streams: [SSRC: IncomingStream] = [:]
   /// Sources of tracks that are gone. They must not come back under another track by the MID of a replayed packet.
-  private var retired: Set<SSRC> = []
+  private var retired = RecentSet<SSRC>(limit: 1_024)
 
   init(context: WorkerContext) {
     self.context = context
@@ -126,6 +125,6 @@ final class Uplink {
     if let stream = streams[ssrc] { context.totals.ended(stream) }
     streams[ssrc] = nil
     transport.forgetSource(ssrc)
-    if retired.count < Self.retiredLimit { retired.insert(ssrc) }
+    retired.insert(ssrc)
   }
 }
