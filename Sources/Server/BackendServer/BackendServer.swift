@@ -81,14 +81,17 @@ package final class BackendServer: Sendable {
     tokens = DeviceTokens(key: SymmetricKey(copying: try folder.key("device-tokens")))
     let store: SQLiteBackendStore
     let file = folder.path("messages.sqlite")
-    do throws(SQLError) { store = try SQLiteBackendStore(path: file) } catch {
-      throw Failure(description: "cannot open \(file): \(error)")
+    // A file that is gone is not made anew beside one that remembers: all devices would hear that they were never enrolled, or
+    // all people that they have no account. Messages come first: a start that was cut short has no accounts yet.
+    let mayBeNew = verifier != nil || !folder.holds("accounts.sqlite")
+    do throws(SQLError) { store = try SQLiteBackendStore(path: file, mayBeNew: mayBeNew) } catch {
+      throw Failure(description: "cannot open \(file): \(error.words)")
     }
     prepare(store)
     let log = configuration.log
     let (link, verifier): (AccountLink?, any SessionVerifier) =
       if let verifier { (nil, verifier) } else {
-        try Self.accounts(in: folder, configuration.accounts, log)
+        try Self.accounts(in: folder, configuration.accounts, store, log)
       }
     self.link = link
     let known = try Self.reading(file) { try store.blobIDs() }
@@ -162,9 +165,10 @@ package final class BackendServer: Sendable {
   }
 
   private static func accounts(
-    in folder: DataFolder, _ settings: AccountSettings, _ log: ServerLog
+    in folder: DataFolder, _ settings: AccountSettings, _ store: SQLiteBackendStore, _ log: ServerLog
   ) throws -> (AccountLink?, any SessionVerifier) {
-    let link = try AccountLink(folder: folder, settings: settings, log: log)
+    let hasUsers = try reading(folder.path("messages.sqlite")) { try store.hasUsers() }
+    let link = try AccountLink(folder: folder, settings: settings, mayBeNew: !hasUsers, log: log)
     return (link, link.service)
   }
 

@@ -186,12 +186,24 @@ final class DamagedDatabaseTests {
     #expect(try check().code == 0)
   }
 
-  @Test("An empty file where messages should be is found by check, beside accounts")
-  func emptied() throws {
+  @Test(
+    "Bug: a server whose messages, or accounts, were gone began anew beside what was left",
+    arguments: ["messages.sqlite", "accounts.sqlite"])
+  func lost(_ name: String) throws {
     _ = try live()
-    try Data().write(to: URL(fileURLWithPath: messages))
+    let path = data + "/" + name
+    let bytes = try Data(contentsOf: URL(fileURLWithPath: path))
+    try Data().write(to: URL(fileURLWithPath: path))
     let check = try check()
-    #expect(check.code == 1 && check.output.contains("messages.sqlite has no tables"), "\(check)")
+    #expect(check.code == 1 && check.output.contains(name) && check.output.contains("no tables"), "\(check)")
+    try Data().write(to: URL(fileURLWithPath: path))
+    for isMissing in [false, true] {
+      if isMissing { try FileManager.default.removeItem(atPath: path) }
+      let end = try ToolProcess.run("palbe-server", ["serve", "--dev", "--data", data, "--port", "0"])
+      #expect(end.code == 2 && end.errors.contains("cannot open \(path): it is missing or empty"), "\(end)")
+    }
+    try bytes.write(to: URL(fileURLWithPath: path))
+    #expect(try self.check().code == 0)
   }
 
   @Test("Accounts damaged: no start, and the file is named")

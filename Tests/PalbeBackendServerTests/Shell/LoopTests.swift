@@ -20,7 +20,9 @@ private final class LoopRig: @unchecked Sendable {
 
   init(_ change: (inout BackendLoop.Settings) -> Void = { _ in }) throws {
     folder = try TemporaryFolder()
-    store = try SQLiteBackendStore(path: folder.path("db"))
+    // In a folder of its own, which can be moved away as a whole.
+    mkdir(folder.path("live"), 0o700)
+    store = try SQLiteBackendStore(path: folder.path("live/db"))
     var settings = BackendLoop.Settings()
     change(&settings)
     let events = Events()
@@ -253,7 +255,7 @@ struct LoopTests {
   func replaced() async throws {
     let rig = try LoopRig { $0.reopenInterval = .zero }
     let (anna, ben, group, message) = try await rig.pair()
-    let (file, away) = (rig.folder.path("db"), rig.folder.path("away"))
+    let (live, away) = (rig.folder.path("live"), rig.folder.path("away"))
     let breaks = Mutex(true)
     rig.store.didCommit = { [store = rig.store] () throws(BackendFailure) in
       let isFirst = breaks.withLock { breaks in
@@ -261,9 +263,9 @@ struct LoopTests {
         return breaks
       }
       guard isFirst else { return }
-      // Its log too, from which it would be made whole.
-      for end in ["", "-wal"] { rename(file + end, away + end) }
-      try? Data("no database".utf8).write(to: URL(fileURLWithPath: file))
+      rename(live, away)
+      mkdir(live, 0o700)
+      try? Data("no database".utf8).write(to: URL(fileURLWithPath: live + "/db"))
       store.connection.refuseEverything()
       throw .unavailable(.failed)
     }
@@ -271,7 +273,8 @@ struct LoopTests {
     #expect(await rig.ask(.send(group, message), anna) == .failure(.unavailable(.failed)))
     for _ in 0..<5 { #expect(await rig.ask(.unread(group), ben) == .failure(.unavailable(.failed))) }
     #expect(rig.loop.statistics.reopenCount == 0)
-    for end in ["", "-wal"] { rename(away + end, file + end) }
+    rename(live, rig.folder.path("damaged"))
+    rename(away, live)
     #expect(
       await rig.ask(.send(group, message), anna)
         == .success(.accepted(sequence: 2, epoch: 1, isRepeated: true)))

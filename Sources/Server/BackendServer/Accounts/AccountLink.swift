@@ -14,11 +14,11 @@ final class AccountLink: Sendable {
   }
 
   /// Accounts in a data folder.
-  init(folder: DataFolder, settings: AccountSettings, log: ServerLog) throws {
+  init(folder: DataFolder, settings: AccountSettings, mayBeNew: Bool, log: ServerLog) throws {
     let ends = Ends()
     self.ends = ends
     service = try AccountService(
-      folder: folder.root, settings: settings, log: log,
+      folder: folder.root, settings: settings, log: log, mayBeNew: mayBeNew,
       register: { user, done in
         guard let loop = ends.loop.withLock({ $0 }) else { return done(.unavailable(.overloaded)) }
         loop.ask(BackendCall(.registerUser, from: Caller(user: user, device: nil))) { result in

@@ -65,10 +65,12 @@ package final class AccountService: SessionVerifier {
 
   /// Opens `accounts.sqlite` and the keys in `keys/` of a folder, which are made where there are none.
   /// - Parameters:
+  ///   - mayBeNew: whether there may be no accounts yet.
   ///   - register: called on the accounts' thread, at each sign-in, before its answer goes out.
   ///   - sessionsEnded: called on the accounts' thread; their tokens are refused already.
   package init(
-    folder: String, settings: AccountSettings, log: ServerLog, register: @escaping Registration,
+    folder: String, settings: AccountSettings, log: ServerLog, mayBeNew: Bool = true,
+    register: @escaping Registration,
     sessionsEnded: @escaping @Sendable ([SessionID]) -> Void
   ) throws {
     self.settings = settings
@@ -80,11 +82,13 @@ package final class AccountService: SessionVerifier {
     var accounts: Accounts<SQLiteAccountStore>
     let store: SQLiteAccountStore
     do {
-      store = try SQLiteAccountStore(path: file)
+      store = try SQLiteAccountStore(path: file, mayBeNew: mayBeNew)
       accounts = try Accounts(
         store: store, keys: keys, refreshKey: refreshKey.key.copy(),
         random: SystemRandom.source(),
         rules: settings.rules, at: now)
+    } catch let error as SQLError {
+      throw Failure(description: "cannot open \(file): \(error.words)")
     } catch { throw Failure(description: "cannot open \(file): \(error)") }
     // Before anybody asks: they may have to be replaced altogether.
     if let keys = accounts.rotatedKeys(at: now) {

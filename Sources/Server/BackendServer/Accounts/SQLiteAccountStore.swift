@@ -15,14 +15,15 @@ package final class SQLiteAccountStore: AccountStore {
   var didCommit: () throws(AccountFailure) -> Void = {}
 
   /// Opens or makes a file, and brings its tables to the newest version. Throws `busy` while another process has it.
-  package init(path: String) throws(SQLError) {
+  /// - Parameter mayBeNew: otherwise a file without tables is refused with `noTables`, and stays as it is.
+  package init(path: String, mayBeNew: Bool = true) throws(SQLError) {
     self.path = path
-    connection = try Self.open(path)
+    connection = try Self.open(path, mayBeNew: mayBeNew)
   }
 
-  private static func open(_ path: String) throws(SQLError) -> SQLConnection {
+  private static func open(_ path: String, mayBeNew: Bool) throws(SQLError) -> SQLConnection {
     let connection = try SQLConnection(path: path, settings: .server())
-    try connection.migrate(AccountSchema.steps)
+    try connection.migrate(AccountSchema.steps, mayBeNew: mayBeNew)
     return connection
   }
 
@@ -32,7 +33,7 @@ package final class SQLiteAccountStore: AccountStore {
   /// Opens the file again. When that fails, everything is still refused.
   func reopen() throws(SQLError) {
     connection = try .refusing()
-    connection = try Self.open(path)
+    connection = try Self.open(path, mayBeNew: false)
   }
 
   // MARK: Transactions

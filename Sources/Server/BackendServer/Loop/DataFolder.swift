@@ -43,6 +43,12 @@ package final class DataFolder: Sendable {
   /// The path of something in it.
   package func path(_ name: String) -> String { root + "/" + name }
 
+  /// Whether a file in it has any bytes.
+  func holds(_ name: String) -> Bool {
+    var status = stat()
+    return stat(path(name), &status) == 0 && status.st_size > 0
+  }
+
   /// Makes a folder in it, mode 0700; returns its path.
   package func folder(_ name: String) throws(Failure) -> String {
     try Self.make(path(name))

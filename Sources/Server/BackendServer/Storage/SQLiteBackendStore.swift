@@ -38,12 +38,15 @@ package final class SQLiteBackendStore: BackendStore {
   static let cacheLimit = 100_000
 
   /// Opens or makes a file, and brings its tables to the newest version. Throws `busy` while another process has it.
-  package convenience init(path: String) throws(SQLError) { try self.init(path: path, isExclusive: true) }
+  /// - Parameter mayBeNew: otherwise a file without tables is refused with `noTables`, and stays as it is.
+  package convenience init(path: String, mayBeNew: Bool = true) throws(SQLError) {
+    try self.init(path: path, isExclusive: true, mayBeNew: mayBeNew)
+  }
 
-  init(path: String, isExclusive: Bool) throws(SQLError) {
+  init(path: String, isExclusive: Bool, mayBeNew: Bool = true) throws(SQLError) {
     self.path = path
     self.isExclusive = isExclusive
-    (connection, lastQueueID) = try Self.open(path, isExclusive: isExclusive)
+    (connection, lastQueueID) = try Self.open(path, isExclusive: isExclusive, mayBeNew: mayBeNew)
     queueRowCount = try Self.queueRowCount(connection)
     queueIDAtBegin = lastQueueID
     queueIDAtSavepoint = lastQueueID
@@ -57,11 +60,11 @@ package final class SQLiteBackendStore: BackendStore {
   func queueChanged(by count: Int) { queueRowCount += Int64(count) }
 
   private static func open(
-    _ path: String, isExclusive: Bool
+    _ path: String, isExclusive: Bool, mayBeNew: Bool
   ) throws(SQLError) -> (SQLConnection, lastQueueID: Int64) {
     let connection = try SQLConnection(path: path, settings: .server(isExclusive: isExclusive))
     try connection.execute("PRAGMA cache_size = -32768")
-    try connection.migrate(Schema.steps)
+    try connection.migrate(Schema.steps, mayBeNew: mayBeNew)
     let last = try connection.statement("SELECT last_queue_id FROM state").first { row in row.integer(0) }
     return (connection, last ?? 0)
   }
@@ -73,7 +76,7 @@ package final class SQLiteBackendStore: BackendStore {
   package func reopen() throws(SQLError) {
     forget()
     connection = try .refusing()
-    (connection, lastQueueID) = try Self.open(path, isExclusive: isExclusive)
+    (connection, lastQueueID) = try Self.open(path, isExclusive: isExclusive, mayBeNew: false)
     queueRowCount = try Self.queueRowCount(connection)
     queueIDAtBegin = lastQueueID
     queueIDAtSavepoint = lastQueueID
@@ -83,6 +86,13 @@ package final class SQLiteBackendStore: BackendStore {
   package func blobIDs() throws(BackendFailure) -> Set<BlobID> {
     try sql { (connection) throws(SQLError) in
       Set(try connection.statement("SELECT id FROM blob ORDER BY id").all { row in row.id(0) })
+    }
+  }
+
+  /// Whether anybody was ever registered.
+  func hasUsers() throws(BackendFailure) -> Bool {
+    try sql { (connection) throws(SQLError) in
+      try connection.statement("SELECT key FROM user LIMIT 1").first { $0.integer(0) } != nil
     }
   }
 
@@ -179,6 +189,25 @@ package final class SQLiteBackendStore: BackendStore {
   func key(_ id: DeviceID) throws(SQLError) -> Int64 { try key(id, id.bytes, "device", \.deviceKeys) }
   func key(_ id: GroupID) throws(SQLError) -> Int64 { try key(id, id.bytes, "grp", \.groupKeys) }
   func key(_ id: UserID) throws(SQLError) -> Int64 { try key(id, id.bytes, "user", \.userKeys) }
+}
+
+extension SQLError {
+  /// The file has no tables, where there were some.
+  static let noTables = SQLError.corrupted(code: -2)
+
+  /// For an operator.
+  var words: String {
+    guard self == .noTables else { return "\(self)" }
+    return "it is missing or empty, and the other database is not; restore both from a backup"
+  }
+}
+
+extension SQLConnection {
+  /// As `migrate`; throws `noTables` for a file that is new though it must not be.
+  func migrate(_ steps: [String], mayBeNew: Bool) throws(SQLError) {
+    if !mayBeNew, try userVersion == 0 { throw .noTables }
+    try migrate(steps)
+  }
 }
 
 extension SQLConnection.Settings {
