@@ -270,8 +270,13 @@ struct AdministrationTests {
       $0.metadata = "new"
       $0.attributes = ["a": "1"]
     }
-    world.signal(.updateMetadata(update), from: alice)
     world.run(for: .milliseconds(10))
+    let before = world.tokens.count
+    for _ in 0..<10 { world.signal(.updateMetadata(update), from: alice) }
+    world.run(for: .milliseconds(900))
+    #expect(world.tokens.count == before)
+    world.run(for: .milliseconds(110))
+    #expect(world.tokens.count == before + 1)
     #expect(world.tokens.last?.grant.name == "Alice" && world.tokens.last?.grant.metadata == "new")
     #expect(world.tokens.last?.grant.attributes == ["a": "1"])
     var change = ParticipantChange()

@@ -61,10 +61,10 @@ extension Participant {
     return present
   }
 
-  /// Its token is not true any more: it gets another one with its next timers.
-  func wantToken(at now: Instant) {
-    nextTokenAt = now
-    wake(at: now)
+  /// Its token is not true any more: it gets another one by then.
+  func wantToken(by time: Instant) {
+    nextTokenAt = min(nextTokenAt, time)
+    wake(at: nextTokenAt)
   }
 
   /// Its attributes with changes merged in; an empty value deletes its key.

@@ -41,7 +41,7 @@ extension SignalPlane {
     context.totals.joins += 1
     participant.send(.join(response(to: participant, in: room)))
     participant.wake(at: now + context.configuration.pingTimeout)
-    participant.wantToken(at: now)
+    participant.wantToken(by: now)
     context.log(.info, "participant joined", participant.logFields)
 
     room.subscribeToAll(participant)

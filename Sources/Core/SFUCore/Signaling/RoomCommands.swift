@@ -178,7 +178,7 @@ extension SignalPlane {
     if let metadata = change.metadata { participant.metadata = metadata }
     participant.attributes = attributes
     if let permission = change.permission { apply(permission, to: participant, at: now) }
-    participant.wantToken(at: now)
+    participant.wantToken(by: now)
     participant.room.broadcastInfo(of: participant)
     return participant.info
   }

@@ -79,7 +79,8 @@ extension SignalPlane {
     if !request.name.isEmpty { participant.name = request.name }
     if !request.metadata.isEmpty { participant.metadata = request.metadata }
     participant.attributes = attributes
-    participant.wantToken(at: now)
+    // Some tell their state that way many times a second.
+    participant.wantToken(by: now + .seconds(1))
     participant.room.broadcastInfo(of: participant)
     // After the update: clients repeat everything they know of themselves in their next request, as soon as this one
     // is answered. Older ones take any answer for a refusal.
