@@ -44,6 +44,40 @@ import Testing
     #expect(try rig.receive(.receipt(ReceiptBody(kind: .read, upTo: rows[0].id))).changes.isEmpty)
   }
 
+  @Test("S0-48 S0-56 S0-57 S3-6 a file's row has its descriptor and no text; media have pages of their own")
+  func files() throws {
+    var rig = try Rig()
+    var samples = Samples(seed: 5)
+    var sent: [(id: ClientMessageID, AttachmentDescriptor)] = []
+    for index in 0..<30 {
+      try rig.text("between \(index)")
+      let body = AttachmentBody(samples.descriptor(), caption: "caption \(index)")
+      sent.append((try rig.receive(.attachment(body)).id, body.descriptor))
+    }
+    let words: [AttachmentKind: String] = [.image: "image", .video: "video", .file: "file", .voice: "voice"]
+    try rig.restart()
+    for (index, (id, descriptor)) in sent.enumerated() {
+      let row = try rig.row(id)
+      #expect(row.attachment == descriptor && row.text == nil && row.caption == "caption \(index)")
+      #expect(row.kind.word == words[descriptor.kind])
+    }
+    #expect(rig.unread == 60 && rig.preview?.text == "caption 29")
+    // An answer quotes the kind and what stands under it.
+    #expect(try rig.transcript.quote(of: sent[3].id)?.quote.text == "caption 3")
+    try rig.receive(.delete(target: sent[7].id))
+    try rig.receive(.edit(sent[8].id, "no"))
+    var page = try rig.transcript.page(limit: 4, isMedia: true)
+    var ids = page.rows.map(\.id)
+    while let earlier = page.earlier {
+      page = try rig.transcript.page(before: earlier, limit: 4, isMedia: true)
+      ids = page.rows.map(\.id) + ids
+    }
+    #expect(ids == sent.indices.filter { $0 != 7 }.map { sent[$0].id })
+    // A file's key and thumbnail go with it.
+    let gone = try rig.row(sent[7].id)
+    #expect(gone.isDeleted && gone.attachment == nil && gone.caption == nil)
+  }
+
   @Test(
     "S0-51 S3-22 pages go back to the start, each row once, and stay what they are when rows come"
   )

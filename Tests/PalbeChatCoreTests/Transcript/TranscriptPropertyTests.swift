@@ -16,6 +16,59 @@ import Testing
     }
   }
 
+  @Test("2.9a S0-65 what came is shown alike in whatever order it came", arguments: 200..<220)
+  func anyOrder(seed: UInt64) throws {
+    var random = RandomSource(seed: seed)
+    let came = try mixed(&random)
+    var expected: TranscriptRig?
+    for _ in 0..<6 {
+      var rig = try TranscriptRig(seed: seed)
+      for (index, incoming) in came.shuffled(using: &random).enumerated() {
+        try rig.run { (transcript, _, transaction) throws(MLSStorageError) in
+          try transcript.apply(incoming, in: &transaction)
+        }
+        if index.isMultiple(of: 13) { try rig.restart() }
+      }
+      if var expected {
+        #expect(try rig.rows() == expected.rows())
+        #expect(rig.preview == expected.preview && rig.unread == expected.unread)
+        #expect(rig.transcript.summary.profile == expected.transcript.summary.profile)
+      }
+      expected = expected ?? rig
+    }
+  }
+
+  /// Eight messages that answer each other, and what is done to them, and names for the chat.
+  private func mixed(_ random: inout RandomSource) throws -> [Incoming] {
+    var rig = try TranscriptRig(seed: random.next())
+    let senders = [
+      TranscriptRig.ben, TranscriptRig.cleo, TranscriptRig.myOther, TranscriptRig.device(2, 8),
+    ]
+    let ids = (0..<8).map { _ in rig.id() }
+    return (0..<60).map { index in
+      let target = ids[Int.random(in: 0..<8, using: &random)]
+      let emoji = ["👍", "🎉"][Int.random(in: 0..<2, using: &random)]
+      var id = rig.id()
+      let content: Content
+      if index.isMultiple(of: 7), index < 56 {
+        id = ids[index / 7]
+        content = .answer(
+          "\(index)", to: ids[(index / 7 + 3) % 8], quoting: ReplyQuote(sender: senders[0].user, kind: "text")
+        )
+      } else {
+        switch Int.random(in: 0..<10, using: &random) {
+        case 0..<4: content = .react(target, emoji, off: Int.random(in: 0..<3, using: &random) == 0)
+        case 4..<8: content = .edit(target, "edit \(index)")
+        case 8: content = index.isMultiple(of: 3) ? .delete(target: target) : .react(target, emoji)
+        default: content = .control(.renamed("name \(index)"))
+        }
+      }
+      return Incoming(
+        seq: Int64(index + 1), sender: senders[Int.random(in: 0..<4, using: &random)], epoch: 1,
+        receivedAt: rig.now, serverAt: rig.now.wall, envelope: rig.envelope(id, content))
+    }
+  }
+
   @Test(
     "S3-14 a transaction that is not carried out leaves everything as before, at every step",
     arguments: 100..<110)

@@ -142,7 +142,7 @@ import Testing
     }
   }
 
-  @Test("S0-12 S0-16 a draft has a row in the storage alone, and everything of a chat goes at once")
+  @Test("S0-12 S0-16 S0-88 a draft has a row in the storage alone, and everything of a chat goes at once")
   func drafts() throws {
     let rig = try Rig()
     var transaction = MLSTransaction()
@@ -160,6 +160,7 @@ import Testing
     )
     try rig.storage.apply(transaction)
     #expect(try ChatSummary.load([9], from: rig.storage) == draft.summary)
+    #expect(draft.summary.isMuted && !rig.transcript.summary.isMuted)
     transaction = MLSTransaction()
     Transcript.eraseAll([9], in: &transaction)
     try rig.storage.apply(transaction)

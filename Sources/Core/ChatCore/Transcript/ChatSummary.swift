@@ -57,6 +57,9 @@ package struct ChatSummary: Equatable, Sendable {
     deadlines = []
   }
 
+  /// Nothing of it wakes anybody. False also while the scope is not known; `notifyScope == .none` asks that (S0-88).
+  package var isMuted: Bool { notifyScope == NotifyScope.none }
+
   /// When `Transcript.expire` has something to do; nil for never.
   package func nextExpiry(at now: ChatTime) -> Instant? { deadlines.map { $0.wake(at: now) }.min() }
 
