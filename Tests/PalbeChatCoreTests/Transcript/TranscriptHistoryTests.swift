@@ -38,6 +38,8 @@ import Testing
     var rig = try Rig()
     try rig.receive(.custom(type: "gift", payload: [1, 2]), fallback: "a gift")
     try rig.receive(.unknown(field: 40), fallback: "from the future")
+    // Without one it is nothing, as docs/wire-format.md has it.
+    #expect(try rig.receive(.unknown(field: 41)).changes.isEmpty)
     let rows = try rig.rows()
     #expect(rows.map(\.kind) == [.custom(type: "gift", payload: [1, 2]), .unsupported(field: 40)])
     #expect(rows.map(\.text) == ["a gift", "from the future"] && rig.unread == 2)

@@ -54,8 +54,9 @@ struct MessageRecord: ChatRecord {
     case .text: shape = .text
     case .attachment(let body): shape = Shape(body.descriptor.kind)
     case .custom: shape = .custom
-    case .unknown: shape = .unsupported
-    case .reaction, .edit, .delete, .control, .receipt: return nil
+    case .unknown where envelope.fallback != nil: shape = .unsupported
+    // What has no fallback is nothing to show: newer clients act on rows by more than is known here.
+    case .unknown, .reaction, .edit, .delete, .control, .receipt: return nil
     }
     if case .unknown(let field) = envelope.content {
       body = .unsupported(field: field, fallback: envelope.fallback)
