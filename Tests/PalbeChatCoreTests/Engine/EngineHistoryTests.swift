@@ -6,7 +6,7 @@ import Testing
 struct EngineHistoryTests {
   @Test(
     "Issue 6: over a network that loses, doubles and reorders, all that was taken stands once, in one order",
-    arguments: 1...40)
+    arguments: 1...60)
   func network(seed: UInt64) throws {
     var settings = ChatHistory.Settings()
     settings.crashes = false
@@ -17,7 +17,7 @@ struct EngineHistoryTests {
   }
 
   @Test(
-    "Issue 6: the same with processes that end at every transaction, and with partitions", arguments: 1...120)
+    "Issue 6: the same with processes that end at every transaction, and with partitions", arguments: 1...160)
   func crashes(seed: UInt64) throws {
     var history = try ChatHistory(seed: seed &+ 10_000)
     let problems = history.run()

@@ -40,6 +40,8 @@ package final class ChatWorld {
   /// A request that this returns true for is carried out, and its answer lost.
   package var losesAnswer: ((Phone, ServerRequest) -> Bool)?
 
+  /// What becomes of rows on their way to a device.
+  package var tampers: ((Phone, PalbeChatCore.QueueRow) -> PalbeChatCore.QueueRow)?
   /// What the server says instead of looking at a request.
   package var refuses: ((Phone, ServerRequest) -> ServerRefusal?)?
 
@@ -282,8 +284,12 @@ package final class ChatWorld {
     }
     defer { publish() }
     do throws(BackendFailure) {
-      return .success(
-        ServerMapping.answer(try backend.handle(mapped, from: caller, idempotencyKey: key, at: serverTime)))
+      let answer = ServerMapping.answer(
+        try backend.handle(mapped, from: caller, idempotencyKey: key, at: serverTime))
+      if let tampers, case .queue(let rows, let hasMore) = answer {
+        return .success(.queue(rows.map { tampers(phone, $0) }, hasMore: hasMore))
+      }
+      return .success(answer)
     } catch { return .failure(ServerMapping.refusal(error)) }
   }
 

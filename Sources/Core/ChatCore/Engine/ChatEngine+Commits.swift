@@ -85,6 +85,7 @@ extension ChatEngine {
       }
       plan.shape.members[user]?.role = role
     }
+    // Who left, and whose leaves are still there, comes again as new.
     if case .add(let user) = intent, plan.shape.members[user] == nil {
       plan.shape.members[user] = .init(role: .member, joinedEpoch: before.epoch + 1)
       plan.delta.addedUsers = [user]

@@ -6,7 +6,7 @@ import PalbeUnits
 extension ChatEngine {
   /// What came of a commit that was carried out.
   private enum Step {
-    case entered(GroupSnapshot, committer: DeviceName?)
+    case entered(GroupSnapshot, committer: DeviceName?, isExternal: Bool)
     case removed(by: DeviceName?)
     /// It was here before.
     case known
@@ -21,7 +21,8 @@ extension ChatEngine {
   ) throws(MLSStorageError) -> Bool {
     try load(chat)
     guard let before = GroupSnapshot(group.stored.group) else { throw .inconsistent }
-    let ownCommit = chat.operations.first?.prepared?.commit
+    let prepared = chat.operations.first?.prepared
+    let ownCommit = prepared?.commit
     let at = seconds
     var violation: CommitRules.Violation?
     var changes: [TranscriptChange] = []
@@ -36,7 +37,8 @@ extension ChatEngine {
         do throws(CommitRules.Violation) {
           guard let after = GroupSnapshot(group) else { throw .membersAndLeavesDiffer }
           try CommitRules.check(before, after, committer: isExternal ? nil : committer, hearsay: hearsay)
-          return Step.entered(after, committer: committer ?? after.devices[effect.committer])
+          return Step.entered(
+            after, committer: committer ?? after.devices[effect.committer], isExternal: isExternal)
         } catch {
           violation = error
           // Nothing of it stays: the group is as before.
@@ -44,7 +46,7 @@ extension ChatEngine {
         }
       case .ownCommit(let effect):
         guard let after = GroupSnapshot(group) else { throw .message(.wrongSenderType) }
-        return .entered(after, committer: after.devices[effect.committer])
+        return .entered(after, committer: after.devices[effect.committer], isExternal: false)
       case .removed(let effect): return .removed(by: before.devices[effect.committer])
       case .application, .proposal, .own, .duplicate: return .known
       }
@@ -55,7 +57,7 @@ extension ChatEngine {
       case .removed(let committer):
         changes = try self.fold(.memberRemoved([self.me]), by: committer, at: seq, in: chat, &transaction)
         self.end(chat, .removed, &transaction)
-      case .entered(let after, let committer):
+      case .entered(let after, let committer, _):
         kept.write(&transaction)
         changes = try self.note(before, after, by: committer, seq: seq, in: chat, &transaction)
         self.settle(chat, own: ownCommit, &transaction)
@@ -67,10 +69,12 @@ extension ChatEngine {
     case .success(.removed):
       try ended(chat, changes)
       return true
-    case .success(.entered(let after, let committer)):
+    case .success(.entered(let after, let committer, let isExternal)):
       tell(changes, of: chat)
       try followed(
         before, after, in: chat, isOwn: own || committer == device.name, wasPrepared: ownCommit != nil)
+      if own || committer == device.name, let prepared { try tellProfile(prepared, in: chat, before, after) }
+      if isExternal { try tellProfile(afterExternal: after, in: chat) }
       return true
     case .failure(let error): return try refused(error, violation, chat, row)
     }
@@ -165,6 +169,38 @@ extension ChatEngine {
     }
     if isOwn, let operation = chat.operations.first, isDone(operation, after) { try merged(chat) }
     try advance(chat)
+  }
+
+  /// Name or timer changed while our commit was on its way: who it added knows the older one.
+  private mutating func tellProfile(
+    _ prepared: GroupOperation.Prepared, in chat: Chat, _ before: GroupSnapshot, _ after: GroupSnapshot
+  ) throws(MLSStorageError) {
+    guard let profile = chat.transcript?.summary.profile, chat.head.standing == .active,
+      profile.nameVersion.seq > prepared.sealedName || profile.timerVersion.seq > prepared.sealedTimer,
+      !Set(after.devices.values).isSubset(of: before.devices.values)
+    else { return }
+    try sendProfile(profile, in: chat)
+  }
+
+  /// Who came in from outside cannot open what was sealed before: of those who may name the group one device tells, the
+  /// first in the tree.
+  private mutating func tellProfile(
+    afterExternal after: GroupSnapshot, in chat: Chat
+  ) throws(MLSStorageError) {
+    let tellers = after.devices.filter { (after.shape.role(of: $0.value.user) ?? .member) >= .admin }
+    guard let teller = tellers.min(by: { $0.key < $1.key })?.value, teller == device.name,
+      let profile = chat.transcript?.summary.profile, profile.name != nil || profile.timer != nil
+    else { return }
+    try sendProfile(profile, in: chat)
+  }
+
+  private mutating func sendProfile(_ profile: GroupProfile, in chat: Chat) throws(MLSStorageError) {
+    let envelope = Envelope(
+      id: ClientMessageID(at: now.wall, using: &random), sentAt: now.wall,
+      content: .control(.profile(profile)))
+    do throws(EngineError) { try send(envelope, in: chat) } catch {
+      if case .storage(let fault) = error { throw fault }
+    }
   }
 
   /// Whether an operation needs no further commit: looked at after each of our own.

@@ -133,6 +133,7 @@ extension ChatEngine {
       case .commitIncomplete where operation.attempts < configuration.rebaseLimit,
         .noKeyPackage where operation.intent == .reset,
         .staleEpoch where operation.attempts < configuration.rebaseLimit:
+        try resumeQueue(for: chat.id)
         try advanceOperations(of: chat)
       default: try fail(chat, code: refusal.code)
       }

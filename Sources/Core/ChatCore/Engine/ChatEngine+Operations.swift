@@ -18,7 +18,14 @@ extension ChatEngine {
       chat.run = Chat.Run(order: operation.order)
       return post(operation, of: chat)
     }
-    if operation.intent == .tidy, let due = chat.tidyAt, due > now.instant { return }
+    switch operation.intent {
+    case .tidy, .rejoin: if let due = chat.tidyAt, due > now.instant { return }
+    default: break
+    }
+    guard Int(operation.attempts) < configuration.rebaseLimit else {
+      // Others were always first.
+      return try fail(chat, code: "rebase_exhausted")
+    }
     chat.run = Chat.Run(order: operation.order)
     switch operation.intent {
     case .found: claim(Set(chat.head.shape.users), in: chat)

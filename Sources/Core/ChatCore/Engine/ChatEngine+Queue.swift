@@ -103,7 +103,7 @@ extension ChatEngine {
   private mutating func carryOut(_ row: QueueRow) throws(MLSStorageError) -> Bool {
     switch row.content {
     case .message(let group, let message): return try carryOut(message, in: group)
-    case .welcome(let group, let blob): try join(blob, as: group)
+    case .welcome(let group, let blob): return try join(blob, as: group)
     case .devicesChanged(let user): try devicesChanged(of: user)
     case .memberLeft(let group, let user): if let chat = chat(named: group) { try memberLeft(user, chat) }
     case .roleChanged: break
@@ -167,8 +167,8 @@ extension ChatEngine {
   /// A row is ahead of the group: the commits between are the only way there (section 3 #4).
   private mutating func catchUp(_ chat: Chat, to row: ServerLogRow) throws(MLSStorageError) -> Bool {
     if queue.hasAskedLog && !chat.isAskingLog {
-      // The log has no way there.
-      try diverge(chat)
+      // The log has no way there: what is between is gone.
+      try comeBack(chat)
       return true
     }
     queue.blockedBy = chat.id

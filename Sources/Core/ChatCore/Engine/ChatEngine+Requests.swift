@@ -28,6 +28,7 @@ struct Flight {
     case scope(ChatID, CommandID)
     case unread(ChatID, CommandID?)
     case groups
+    case stranger(GroupID)
     case queueSubscription
     case subscription(ChatID?)
     case typing
@@ -52,6 +53,7 @@ enum EngineTimer: Hashable {
   case expiry(ChatID)
   case secrets(ChatID)
   case keyPackages
+  case strangers
 }
 
 extension ChatEngine {
@@ -168,6 +170,7 @@ extension ChatEngine {
     case .scope(let chat, let command): try gotScope(of: chat, command, result)
     case .unread(let chat, let command): try gotUnread(of: chat, command, result)
     case .groups: try gotGroups(result)
+    case .stranger(let group): try viewedStranger(group, result)
     // What came before there was anybody to tell.
     case .queueSubscription: fetchQueue()
     case .subscription(let chat): subscribed(chat, result)
@@ -194,6 +197,7 @@ extension ChatEngine {
       case .expiry(let chat): if let chat = chats[chat] { try expire(in: chat) }
       case .secrets(let chat): if let chat = chats[chat] { try dropSecrets(of: chat) }
       case .keyPackages: checkKeyPackages()
+      case .strangers: lookAtStrangers()
       }
     }
   }
@@ -211,6 +215,7 @@ extension EngineTimer {
     case .expiry(let chat): of(5, chat)
     case .secrets(let chat): of(6, chat)
     case .keyPackages: (7, 0, 0)
+    case .strangers: (8, 0, 0)
     }
   }
 }

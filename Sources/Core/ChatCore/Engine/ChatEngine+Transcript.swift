@@ -19,7 +19,23 @@ extension ChatEngine {
       let role = chat.head.shape.role(of: incoming.sender.user) ?? .member
       guard !chat.head.shape.isDirect, role >= .admin else { return [] }
     }
+    if case .control(.profile(let profile)) = incoming.envelope.content {
+      take(profile, incoming, in: chat, &transaction)
+    }
     return try chat.transcript?.apply(incoming, in: &transaction) ?? []
+  }
+
+  /// Somebody tells name and timer to who came in. Nobody gets another name in by this than one that a control gave, or
+  /// knows a later one than the log has.
+  private func take(
+    _ profile: GroupProfile, _ incoming: Incoming, in chat: Chat, _ transaction: inout MLSTransaction
+  ) {
+    let known = chat.transcript?.summary.profile ?? GroupProfile()
+    let mayTell = (chat.head.shape.role(of: incoming.sender.user) ?? .member) >= .admin
+    guard mayTell || known == GroupProfile(), profile.nameVersion.seq < incoming.seq,
+      profile.timerVersion.seq < incoming.seq
+    else { return }
+    chat.transcript?.adopt(profile, in: &transaction)
   }
 
   /// Adds a row for what happened to the chat, at a number of the server's.

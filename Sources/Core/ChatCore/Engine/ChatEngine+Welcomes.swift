@@ -4,23 +4,35 @@ import PalbeUnits
 
 /// Into groups that others made or that this device comes back to.
 extension ChatEngine {
-  /// Joins by a welcome. One that is for no key package here, or whose group is not what it must be, is nothing.
-  mutating func join(_ blob: [UInt8], as name: GroupID) throws(MLSStorageError) {
-    guard let message = try? MLSMessage(decoding: blob), case .welcome(let welcome) = message else { return }
+  /// Joins by a welcome. One that is for no key package here, or whose group is not what it must be, is nothing. False: the
+  /// row must wait for the answer to a founding of the same pair, which tells whose group is theirs.
+  mutating func join(_ blob: [UInt8], as name: GroupID) throws(MLSStorageError) -> Bool {
+    guard let message = try? MLSMessage(decoding: blob), case .welcome(let welcome) = message else {
+      return true
+    }
     var bundles: [KeyPackageBundle] = []
     for entry in welcome.secrets {
       if let record = try storage.read(.keyPackage(entry.newMember)) {
         bundles.append(try KeyPackageBundle(stored: record))
       }
     }
-    guard !bundles.isEmpty else { return }
+    guard !bundles.isEmpty else { return true }
     var made: MLSGroup?
     do throws(MLSError) {
       made = try MLSGroup.join(welcome, keyPackages: bundles, client: client)
-    } catch { return }
-    guard let group = made.take(), let snapshot = GroupSnapshot(group), isSound(snapshot) else { return }
+    } catch { return true }
+    guard let group = made.take(), let snapshot = GroupSnapshot(group), isSound(snapshot) else { return true }
+    if snapshot.shape.isDirect, let chat = known(name, snapshot) {
+      if chat.head.standing == .founding, chat.operations.first?.prepared != nil {
+        queue.blockedBy = chat.id
+        return false
+      }
+      // The server's names ascend in time: an older group of the pair has ended.
+      if let current = chat.head.group, name < current { return true }
+    }
     let isLastResort = bundles.first { $0.reference == group.keyPackageReference }?.isLastResort ?? false
     try enter(group, snapshot, as: name, isLastResort: isLastResort)
+    return true
   }
 
   /// Whether a group that one is invited to is what it says.
@@ -36,7 +48,7 @@ extension ChatEngine {
     _ group: consuming MLSGroup, _ snapshot: GroupSnapshot, as name: GroupID, isLastResort: Bool
   ) throws(MLSStorageError) {
     var fresh = MLSTransaction()
-    let isKnown = try known(name, snapshot)
+    let isKnown = known(name, snapshot)
     let chat: Chat
     if let isKnown {
       chat = isKnown
@@ -87,7 +99,7 @@ extension ChatEngine {
   }
 
   /// The chat that a group belongs to; nil when there is none yet.
-  private func known(_ name: GroupID, _ snapshot: GroupSnapshot) throws(MLSStorageError) -> Chat? {
+  private func known(_ name: GroupID, _ snapshot: GroupSnapshot) -> Chat? {
     if let chat = chat(named: name) { return chat }
     guard snapshot.shape.isDirect else { return nil }
     let peer = snapshot.shape.users.first { $0 != me } ?? me
@@ -250,9 +262,6 @@ extension ChatEngine {
     try advance(chat)
   }
 
-  /// Groups of the user that this device is not in: others add it, or it comes in by itself.
-  mutating func gotGroups(_ result: Result<ServerAnswer, ServerRefusal>) throws(MLSStorageError) {
-  }
 }
 
 extension MLSTransaction {

@@ -45,6 +45,8 @@ package struct ChatEngine: ~Copyable {
   /// The server forgot this device once already.
   var hasEnrolledAgain = false
   var isEnrolling = false
+  /// Groups of the user that this device is not in.
+  var strangers: Set<GroupID> = []
 
   init(
     _ configuration: EngineConfiguration, _ storage: any MLSStorage, _ random: RandomSource,
@@ -153,7 +155,7 @@ package struct ChatEngine: ~Copyable {
   /// A chat's head.
   package func head(of id: ChatID) -> ChatHead? { chats[id]?.head }
   /// The chat with a name of the server's.
-  package func chat(_ group: GroupID) -> ChatID? { byGroup[group] }
+  package func chat(_ group: GroupID) -> ChatID? { chat(named: group)?.id }
 
   /// Names a chat in all the indices.
   mutating func index(_ chat: Chat) {

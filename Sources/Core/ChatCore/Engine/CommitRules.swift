@@ -8,6 +8,10 @@ struct GroupSnapshot: Equatable {
   var shape: GroupShape
   var devices: [LeafIndex: DeviceName]
 
+  init(epoch: UInt64, shape: GroupShape, devices: [LeafIndex: DeviceName]) {
+    (self.epoch, self.shape, self.devices) = (epoch, shape, devices)
+  }
+
   /// Of a group as it stands; nil when it has no shape or a leaf names nobody.
   init?(_ group: borrowing MLSGroup) {
     guard let shape = GroupShape(group.context) else { return nil }
@@ -89,6 +93,8 @@ enum CommitRules {
     }
     for user in old.intersection(new) {
       guard let was = rest.members[user], let now = after.shape.members[user] else { continue }
+      // Who left and comes again is as new.
+      if hearsay.departed.contains(user), now == .init(role: .member, joinedEpoch: after.epoch) { continue }
       guard was.joinedEpoch == now.joinedEpoch else { throw .ageChanged }
       // Who inherited may be written down as what they are.
       if now.role != was.role, now.role != rest.role(of: user), role != .owner { throw .mayNotGiveRoles }
