@@ -221,4 +221,19 @@ struct EngineGroupTests {
       #expect(group.head(place)?.shape.role(of: group.phones[0].user) == .owner)
     }
   }
+
+  @Test("2.9f: who leaves on one device has left on the others")
+  func leavesEverywhere() throws {
+    let group = try Group(seed: 20)
+    let tablet = group.world.addPhone("ben.2", of: group.phones[1].user)
+    group.world.run(for: .seconds(30))
+    group.expectSound()
+    let chat = try #require(group.world.chat(tablet, group.head(0)?.group))
+    #expect(group.end(1, .leave(group.chats[1])) == .done)
+    group.world.run(for: .seconds(20))
+    group.expectSound()
+    #expect(group.head(1)?.standing == .left)
+    #expect(group.world.head(tablet, chat)?.standing == .left)
+    #expect(group.head(0)?.shape.members.count == 2)
+  }
 }

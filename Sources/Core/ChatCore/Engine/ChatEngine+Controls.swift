@@ -9,20 +9,23 @@ extension ChatEngine {
       guard let chat = chats[id], chat.head.standing == .active, chat.head.shape.members[user] != nil else {
         continue
       }
-      if chat.head.changed.insert(user).inserted { try store(chat) }
-      try tidy(chat, isOwn: user == me)
+      var transaction = MLSTransaction()
+      if chat.head.changed.insert(user).inserted { transaction.put(chat.head, RecordKey.chat(id)) }
+      tidy(chat, &transaction)
+      if !transaction.isEmpty { try storage.apply(transaction) }
+      tidyLater(chat, isOwn: user == me)
     }
   }
 
-  /// Queues a clearing up, once, after a while that differs at each device.
-  mutating func tidy(_ chat: Chat, isOwn: Bool) throws(MLSStorageError) {
+  /// Queues a clearing up, once.
+  mutating func tidy(_ chat: Chat, _ transaction: inout MLSTransaction) {
+    let isQueued = chat.operations.contains { $0.intent == .tidy && $0.order != chat.run?.order }
+    if !isQueued { put(.tidy, for: chat, &transaction) }
+  }
+
+  /// Has it wait a while that differs at each device.
+  mutating func tidyLater(_ chat: Chat, isOwn: Bool) {
     let wait = configuration.housekeepingWait
-    let isQueued = chat.operations.contains { $0.intent == .tidy && ($0.order != chat.run?.order) }
-    if !isQueued {
-      var transaction = MLSTransaction()
-      put(.tidy, for: chat, &transaction)
-      try storage.apply(transaction)
-    }
     tidyLater(chat, after: isOwn ? jitter(upTo: .seconds(1)) : wait / 2 + jitter(upTo: wait))
   }
 
@@ -40,17 +43,28 @@ extension ChatEngine {
   }
 
   mutating func departed(_ user: UserID, _ chat: Chat) throws(MLSStorageError) {
-    guard chat.head.standing == .active, chat.head.shape.members[user] != nil,
-      chat.head.departed.insert(user).inserted
-    else { return }
+    guard chat.head.standing == .active else { return }
     try load(chat)
     var transaction = MLSTransaction()
-    let changes = try fold(.memberLeft(user), by: nil, at: chat.head.processedSeq, in: chat, &transaction)
-    save(chat, &transaction)
+    let changes = try depart(user, by: nil, at: chat.head.processedSeq, chat, &transaction)
+    guard !transaction.isEmpty else { return }
     try storage.apply(transaction)
     tell(changes, of: chat)
+    tidyLater(chat, isOwn: false)
+  }
+
+  /// Notes that somebody left, with the clearing up that follows.
+  mutating func depart(
+    _ user: UserID, by sender: DeviceName?, at seq: Int64, _ chat: Chat, _ transaction: inout MLSTransaction
+  ) throws(MLSStorageError) -> [TranscriptChange] {
+    guard chat.head.shape.members[user] != nil, chat.head.departed.insert(user).inserted else { return [] }
+    let changes = try fold(
+      .memberLeft(user), by: sender, at: seq - (sender == nil ? 0 : chat.head.seqBase), in: chat, &transaction
+    )
     // Of a direct chat nothing is left to clear up.
-    if !chat.head.shape.isDirect { try tidy(chat, isOwn: false) }
+    if !chat.head.shape.isDirect { tidy(chat, &transaction) }
+    save(chat, &transaction)
+    return changes
   }
 
   /// The group was founded anew by somebody: a welcome comes, and nothing of the old group counts (section 3 #11).

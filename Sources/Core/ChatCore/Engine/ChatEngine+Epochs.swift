@@ -228,7 +228,10 @@ extension ChatEngine {
       // What StoredGroup just wrote goes with the rest.
       var transaction = MLSTransaction()
       transaction.eraseAll(under: MLSRecordKey(group: groupID, name: []))
+      chat.head.groupID = nil
+      transaction.put(chat.head, RecordKey.chat(chat.id))
       try storage.apply(transaction)
+      byGroupID[groupID] = nil
       unsubscribe(groupID)
     }
     chat.group = nil

@@ -86,7 +86,7 @@ extension ChatEngine {
     _ content: Content, from user: UserID, in chat: Chat
   ) throws(MLSStorageError) {
     if clearTyping(of: user, in: chat) { tellTyping(in: chat) }
-    guard case .control(.leaving) = content, chat.head.shape.members[user] != nil else { return }
-    try departed(user, chat)
+    guard case .control(.leaving) = content else { return }
+    if user == me { try ended(chat, []) } else { tidyLater(chat, isOwn: false) }
   }
 }

@@ -22,7 +22,16 @@ extension ChatEngine {
     if case .control(.profile(let profile)) = incoming.envelope.content {
       take(profile, incoming, in: chat, &transaction)
     }
-    return try chat.transcript?.apply(incoming, in: &transaction) ?? []
+    var changes = try chat.transcript?.apply(incoming, in: &transaction) ?? []
+    if case .control(.leaving) = incoming.envelope.content {
+      if incoming.sender.user == me {
+        // The server tells those who stay; another device of the user's own is told by this.
+        end(chat, .left, &transaction)
+      } else {
+        changes += try depart(incoming.sender.user, by: incoming.sender, at: incoming.seq, chat, &transaction)
+      }
+    }
+    return changes
   }
 
   /// Somebody tells name and timer to who came in. Nobody gets another name in by this than one that a control gave, or

@@ -136,7 +136,11 @@ package struct ChatEngine: ~Copyable {
     checkKeyPackages()
     for id in chats.keys.sorted() {
       guard let chat = chats[id] else { continue }
-      try advance(chat)
+      switch chat.head.standing {
+      // The process may have ended before all of an end was done.
+      case .left, .removed: try ended(chat, [])
+      default: try advance(chat)
+      }
     }
   }
 
