@@ -144,7 +144,12 @@ let targets: [Target] = [
   // SDK: the public products; their names carry no further prefix.
   sdk("Palbase", base + ["PalbeCrypto", "PalbeWebServer", "CPalbeCurl"]),
   sdk("Palbe", ["Palbase"]),
-  sdk("PalbeMessaging", ["Palbe"]),
+  library(
+    "SDK", "MLSFiles", ["PalbeCrypto", "PalbeMLS", "PalbeMLSMessages", "PalbeWire", "PalbeSQLStore"],
+    settings: strict),
+  sdk(
+    "PalbeMessaging",
+    base + ["Palbase", "Palbe", "PalbeCrypto", "PalbeMLS", "PalbeMLSFiles", "PalbeSQLStore"]),
   sdk(
     "PalbeCall",
     base + [
@@ -160,7 +165,8 @@ let targets: [Target] = [
       "PalbeCrypto", "PalbeMediaFiles", "PalbeEventLoop", "CPalbeLinux",
     ], settings: strict),
   library(
-    "Lab", "MLSInterop", base + ["PalbeCrypto", "PalbeMLS", "PalbeMLSMessages", "PalbeSQLStore"],
+    "Lab", "MLSInterop",
+    base + ["PalbeCrypto", "PalbeMLS", "PalbeMLSMessages", "PalbeMLSFiles", "PalbeSQLStore"],
     settings: strict),
 
   // Tools
@@ -219,7 +225,8 @@ let targets: [Target] = [
     name: "PalbeSDKKit", dependencies: (base + ["Palbase", "PalbeWebServer"]).map { .target(name: $0) },
     path: "Tests/Support/SDKKit", swiftSettings: strict),
   tool(
-    "sdk-probe", "PalbeMessaging", path: "Tests/Support/sdk-probe", extra: base + ["Palbase", "Palbe"]),
+    "sdk-probe", "PalbeMessaging", path: "Tests/Support/sdk-probe",
+    extra: base + ["Palbase", "Palbe", "PalbeMLS"]),
   .target(
     name: "PalbeServerClient",
     dependencies: (base + ["PalbeBackendCore", "PalbeBackendKit"])
@@ -353,7 +360,11 @@ let targets: [Target] = [
       "Palbase", "PalbeBackendCore", "PalbeServerClient", "PalbeSDKKit", "PalbeTestKit", "sdk-probe",
       "palbe-server",
     ]),
-  tests("PalbeMessaging", ["PalbeTestKit"]),
+  tests(
+    "PalbeMessaging",
+    base + [
+      "Palbase", "PalbeCrypto", "PalbeMLS", "PalbeMLSMessages", "PalbeSQLStore", "PalbeTestKit", "sdk-probe",
+    ]),
   tests(
     "PalbeCall",
     base + [

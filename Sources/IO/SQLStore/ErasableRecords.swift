@@ -15,10 +15,15 @@ import PalbeWire
 ///       try records.erase(scope: [1], name: [3])
 ///     }
 ///
+/// With a sealing key, what lies in the table of keys is no key yet: a value's key is HMAC-SHA256(sealing key, row). Who
+/// has the file alone reads no value; who has both reads none that was erased.
+///
 /// It keeps the bytes out of the files, not out of blocks that a drive or a file system keeps aside.
 public final class ErasableRecords {
   private let connection: SQLConnection
   private var random: RandomSource
+  private var sealing: HMACContext<SHA256>?
+  private let context: [UInt8]
   /// Rows of keys without a value; nil: must be read.
   private var free: [Int64]?
   /// Sees every key that values are encrypted under. For tests that look for them in the file.
@@ -33,10 +38,29 @@ public final class ErasableRecords {
       PRIMARY KEY (scope, name)) WITHOUT ROWID;
     """
 
+  /// Makes the search for a row of keys without a value short, in a large table. Behind `tables`, where a file has it.
+  public static let freeKeyIndex = "CREATE INDEX erasable_key_free ON erasable_key (id) WHERE \(isFree);"
+  private static let isFree = "key = x'\(String(repeating: "00", count: keyByteCount))'"
+
   /// Records in a database that has `tables`. Keys are drawn from `random`.
   public init(_ connection: SQLConnection, random: RandomSource) {
     self.connection = connection
     self.random = random
+    sealing = nil
+    context = []
+  }
+
+  /// Records that are sealed.
+  /// - Parameters:
+  ///   - sealingKey: not in the file.
+  ///   - context: authenticated with each value, such as the version of what values are.
+  public init(
+    _ connection: SQLConnection, random: RandomSource, sealingKey: Span<UInt8>, context: [UInt8]
+  ) {
+    self.connection = connection
+    self.random = random
+    sealing = HMACContext(key: sealingKey)
+    self.context = context
   }
 
   /// A transaction of the connection.
@@ -47,9 +71,28 @@ public final class ErasableRecords {
     }
   }
 
+  /// A part of the open transaction: when it throws, nothing of the part is there, and the rest of the transaction is.
+  /// Throws `unusable` where the database ended all of it. There is one part at a time.
+  public func part<Result>(_ body: () throws(SQLError) -> Result) throws(SQLError) -> Result {
+    try connection.setSavepoint()
+    do throws(SQLError) {
+      let result = try body()
+      try connection.releaseSavepoint()
+      return result
+    } catch {
+      free = nil
+      guard connection.hasTransaction else { throw .unusable }
+      do throws(SQLError) { try connection.rollBackToSavepoint() } catch { throw .unusable }
+      throw error
+    }
+  }
+
+  /// Forgets what is known of the tables, after a transaction that was not this type's own was undone.
+  public func forget() { free = nil }
+
   // MARK: Reading
 
-  /// A value; nil where there is none. Throws `corrupted` when it is not what was written under this name.
+  /// A value; nil where there is none. Throws `damagedValue` when it is not what was written under this name.
   public func read(scope: [UInt8], name: [UInt8]) throws(SQLError) -> SymmetricKey? {
     let select = try connection.statement(
       """
@@ -60,7 +103,7 @@ public final class ErasableRecords {
     return try select.first { row throws(SQLError) in
       try row.withBytes(0) { value throws(SQLError) in
         try row.withBytes(1) { key throws(SQLError) in
-          try open(value, key: key, authenticating: Self.label(scope, name))
+          try open(value, key: key, authenticating: label(scope, name))
         }
       }
     }
@@ -81,8 +124,20 @@ public final class ErasableRecords {
 
   /// The scopes that have values and begin with `prefix`, ascending.
   public func scopes(prefix: [UInt8] = []) throws(SQLError) -> [[UInt8]] {
-    let select = try connection.statement("SELECT DISTINCT scope FROM erasable_record ORDER BY scope")
-    return try select.all { row in row.bytes(0) }.filter { $0.starts(with: prefix) }
+    // One step for each scope, however many values it has.
+    let first = try connection.statement(
+      "SELECT scope FROM erasable_record WHERE scope >= ? ORDER BY scope LIMIT 1")
+    let next = try connection.statement(
+      "SELECT scope FROM erasable_record WHERE scope > ? ORDER BY scope LIMIT 1")
+    first.bind(1, copying: prefix)
+    var found: [[UInt8]] = []
+    var scope = try first.first { row in row.bytes(0) }
+    while let current = scope, current.starts(with: prefix) {
+      found.append(current)
+      next.bind(1, copying: current)
+      scope = try next.first { row in row.bytes(0) }
+    }
+    return found
   }
 
   // MARK: Writing
@@ -91,7 +146,7 @@ public final class ErasableRecords {
   public func write(scope: [UInt8], name: [UInt8], _ value: Span<UInt8>) throws(SQLError) {
     let key = SymmetricKey(byteCount: Self.keyByteCount, using: &random)
     onKey?(key.span)
-    let sealed = try seal(value, key: key.span, authenticating: Self.label(scope, name))
+    let sealed = try seal(value, key: key.span, authenticating: label(scope, name))
     if let id = try keyID(scope, name) {
       let update = try connection.statement(
         "UPDATE erasable_record SET value = ? WHERE scope = ? AND name = ?")
@@ -149,7 +204,7 @@ public final class ErasableRecords {
       list = free
     } else {
       let select = try connection.statement(
-        "SELECT id FROM erasable_key WHERE key = zeroblob(\(Self.keyByteCount)) ORDER BY id DESC")
+        "SELECT id FROM erasable_key WHERE \(Self.isFree) ORDER BY id DESC")
       list = try select.all { row in row.integer(0) }
     }
     free = nil
@@ -169,9 +224,20 @@ public final class ErasableRecords {
 
   // MARK: Values
 
+  /// What a value is encrypted under, from what lies in the table of keys.
+  private func valueKey(_ row: Span<UInt8>) -> SymmetricKey {
+    guard sealing != nil else { return SymmetricKey(copying: row) }
+    return SymmetricKey(byteCount: Self.keyByteCount) { output in
+      for _ in 0..<Self.keyByteCount { output.append(0) }
+      var bytes = output.mutableSpan
+      sealing?.authenticate(row, into: &bytes)
+    }
+  }
+
   /// Binds a value to its name.
-  private static func label(_ scope: [UInt8], _ name: [UInt8]) -> [UInt8] {
-    var label = ByteWriter(capacity: scope.count + name.count + 4)
+  private func label(_ scope: [UInt8], _ name: [UInt8]) -> [UInt8] {
+    var label = ByteWriter(capacity: context.count + scope.count + name.count + 4)
+    label.append(context)
     label.uint32(UInt32(scope.count))
     label.append(scope)
     label.append(name)
@@ -192,8 +258,9 @@ public final class ErasableRecords {
     _ value: Span<UInt8>, key: Span<UInt8>, authenticating label: [UInt8]
   ) throws(SQLError) -> SymmetricKey {
     let count = value.count
+    let key = valueKey(key)
     do throws(CryptoError) {
-      var context = try AEADContext(.aes256GCM, key: key, direction: .seal)
+      var context = try AEADContext(.aes256GCM, key: key.span, direction: .seal)
       return try SymmetricKey(byteCount: count + 16) { output throws(CryptoError) in
         output.append(contentsOf: value)
         for _ in 0..<16 { output.append(0) }
@@ -207,15 +274,16 @@ public final class ErasableRecords {
     _ sealed: Span<UInt8>, key: Span<UInt8>, authenticating label: [UInt8]
   ) throws(SQLError) -> SymmetricKey {
     let count = sealed.count - 16
-    guard count >= 0 else { throw .corrupted(code: -1) }
+    guard count >= 0 else { throw .damagedValue }
+    let key = valueKey(key)
     do throws(CryptoError) {
-      var context = try AEADContext(.aes256GCM, key: key, direction: .open)
+      var context = try AEADContext(.aes256GCM, key: key.span, direction: .open)
       let whole = try SymmetricKey(byteCount: count + 16) { output throws(CryptoError) in
         output.append(contentsOf: sealed)
         var bytes = output.mutableSpan
         try context.open(in: &bytes, body: 0..<count, authenticating: label.span, nonce: Self.nonce.span)
       }
       return SymmetricKey(copying: whole.span.extracting(0..<count))
-    } catch { throw .corrupted(code: -1) }
+    } catch { throw .damagedValue }
   }
 }

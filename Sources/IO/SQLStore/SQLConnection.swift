@@ -22,6 +22,8 @@ public final class SQLConnection {
     public var isExclusive = true
     /// What makes a transaction whole.
     public var journal = Journal.truncated
+    /// Whether a file is made where there is none.
+    public var makesFile = true
 
     /// What makes a transaction whole.
     public enum Journal: Sendable, Hashable {
@@ -40,11 +42,11 @@ public final class SQLConnection {
   private var isBroken = false
   private var isInTransaction = false
 
-  /// Opens a file, which is made where there is none; ":memory:" is in memory only.
+  /// Opens a file, which is made where there is none, unless the settings say otherwise; ":memory:" is in memory only.
   ///
   /// Throws `busy` while another process has it open, `corrupted` for another kind of file, `failed`.
   public init(path: String, settings: Settings = Settings()) throws(SQLError) {
-    database = try Self.open(path)
+    database = try Self.open(path, makesFile: settings.makesFile)
     for pragma in [
       "locking_mode = \(settings.isExclusive ? "EXCLUSIVE" : "NORMAL")",
       // The journal holds what was erased: it is emptied, not left, and that reaches the medium before COMMIT returns
@@ -60,10 +62,12 @@ public final class SQLConnection {
     try execute("COMMIT")
   }
 
-  /// Opens a file, which is made where there is none, for one thread at a time.
-  static func open(_ path: String) throws(SQLError) -> OpaquePointer {
+  /// Opens a file for one thread at a time.
+  static func open(_ path: String, makesFile: Bool = true) throws(SQLError) -> OpaquePointer {
     var handle: OpaquePointer?
-    let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
+    let flags =
+      SQLITE_OPEN_READWRITE | (makesFile ? SQLITE_OPEN_CREATE : 0) | SQLITE_OPEN_NOMUTEX
+      | SQLITE_OPEN_EXRESCODE
     let code = sqlite3_open_v2(path, &handle, flags, nil)
     guard code == SQLITE_OK, let handle else {
       sqlite3_close_v2(handle)
@@ -168,6 +172,9 @@ public final class SQLConnection {
 
   /// Forgets the point, and keeps what was done since.
   public func releaseSavepoint() throws(SQLError) { try statement("RELEASE point").run() }
+
+  /// True while a transaction is open; SQLite ends one by itself after some failures.
+  public var hasTransaction: Bool { sqlite3_get_autocommit(database) == 0 }
 
   /// Undoes what was done since, and forgets the point.
   public func rollBackToSavepoint() throws(SQLError) {

@@ -1,5 +1,6 @@
 import PalbeCrypto
 import PalbeMLS
+import PalbeMLSFiles
 import PalbeSQLStore
 import PalbeUnits
 import Synchronization
@@ -57,29 +58,14 @@ public final class SQLiteMLSDatabase: Sendable {
   }
 }
 
-extension MLSStorageError {
-  init(_ error: SQLError) {
-    switch error {
-    case .failed(let code): self = .failed(code: code)
-    case .corrupted: self = .inconsistent
-    case .newerVersion(let found, let known): self = .newerSchema(found: found, known: known)
-    case .busy: self = .busy
-    case .aborted: self = .conflict
-    case .unusable: self = .unusable
-    }
-  }
-}
-
 /// One client's records in a SQLite file.
 public struct SQLiteMLSStorage: MLSStorage {
   let database: SQLiteMLSDatabase
-  let client: [UInt8]
+  private let names: ClientNames
 
-  /// The client's name, then what its group's scope is: nothing for its own records, 1 and the identifier for a group's.
-  private func scope(_ group: [UInt8]?) -> [UInt8] {
-    let length = UInt16(truncatingIfNeeded: client.count)
-    let own = [UInt8(length >> 8), UInt8(length & 0xff)] + client
-    return own + (group.map { [1] + $0 } ?? [0])
+  init(database: SQLiteMLSDatabase, client: [UInt8]) {
+    self.database = database
+    names = ClientNames(client: client)
   }
 
   static func client(of scope: [UInt8]) -> String? {
@@ -91,55 +77,39 @@ public struct SQLiteMLSStorage: MLSStorage {
 
   /// The record's value.
   public func read(_ key: MLSRecordKey) throws(MLSStorageError) -> MLSRecord? {
-    try database.with { records throws(SQLError) in try read(key, records) }
-  }
-
-  private func read(_ key: MLSRecordKey, _ records: ErasableRecords) throws(SQLError) -> MLSRecord? {
-    guard let value = try records.read(scope: scope(key.group), name: key.name) else { return nil }
-    return MLSRecord(value)
+    try database.with { records throws(SQLError) in try records.read(key, names) }
   }
 
   /// The keys under a prefix, ascending.
   public func keys(under prefix: MLSRecordKey) throws(MLSStorageError) -> [MLSRecordKey] {
-    try database.with { records throws(SQLError) in
-      try records.names(scope: scope(prefix.group), prefix: prefix.name).map {
-        MLSRecordKey(group: prefix.group, name: $0)
-      }
-    }
+    try database.with { records throws(SQLError) in try records.keys(under: prefix, names) }
   }
 
   /// The groups that have records, ascending.
   public func groups() throws(MLSStorageError) -> [[UInt8]] {
-    let prefix = scope([])
-    return try database.with { records throws(SQLError) in
-      try records.scopes(prefix: prefix).map { Array($0.dropFirst(prefix.count)) }
-    }
+    try database.with { records throws(SQLError) in try records.groups(names) }
   }
 
   /// Carries out a transaction.
   public func apply(_ transaction: MLSTransaction) throws(MLSStorageError) {
     try database.with { records throws(SQLError) in
-      try records.transaction { () throws(SQLError) in
-        for (key, expected) in transaction.expected {
-          switch (expected, try read(key, records)) {
-          case (nil, nil): break
-          case (let expected?, let found?) where MLSRecord.isEqual(expected, found): break
-          default: throw .aborted
-          }
-        }
-        for prefix in transaction.erasedPrefixes {
-          try records.eraseAll(scope: scope(prefix.group), prefix: prefix.name)
-        }
-        for (key, change) in transaction.changes.sorted(by: { $0.key < $1.key }) {
-          switch change {
-          case .erase: try records.erase(scope: scope(key.group), name: key.name)
-          case .write(let record):
-            try record.withSpan { span throws(SQLError) in
-              try records.write(scope: scope(key.group), name: key.name, span)
-            }
-          }
-        }
-      }
+      try records.transaction { () throws(SQLError) in try records.apply(transaction, names) }
     }
   }
+}
+
+/// A scope is the client's name, then nothing for its own records, 1 and the identifier for a group's.
+private struct ClientNames: RecordNaming, Sendable {
+  let client: [UInt8]
+
+  private var own: [UInt8] {
+    let length = UInt16(truncatingIfNeeded: client.count)
+    return [UInt8(length >> 8), UInt8(length & 0xff)] + client
+  }
+
+  func scope(of group: [UInt8]?) -> [UInt8] { own + (group.map { [1] + $0 } ?? [0]) }
+
+  var groupScopes: [UInt8] { own + [1] }
+
+  func group(of scope: [UInt8]) -> [UInt8]? { Array(scope.dropFirst(own.count + 1)) }
 }

@@ -7,7 +7,7 @@ import Foundation
 #endif
 
 /// Small files that are replaced as a whole, readable by their owner only.
-enum AtomicFile {
+package enum AtomicFile {
   /// Where a crash can happen, in order; tests stop at each.
   enum Step: CaseIterable, Sendable { case created, written, synced, renamed }
   typealias Witness = @Sendable (Step) throws(StoreFault) -> Void
@@ -81,7 +81,7 @@ enum AtomicFile {
   }
 
   /// Makes the names in a folder durable.
-  static func syncFolder(of path: String) throws(StoreFault) {
+  package static func syncFolder(of path: String) throws(StoreFault) {
     let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
     let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard descriptor >= 0 else { throw StoreFault(errno: errno) }
@@ -90,7 +90,7 @@ enum AtomicFile {
   }
 
   /// A folder that only its owner can enter.
-  static func makeFolder(_ path: String) throws(StoreFault) {
+  package static func makeFolder(_ path: String) throws(StoreFault) {
     do {
       try FileManager.default.createDirectory(
         atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
