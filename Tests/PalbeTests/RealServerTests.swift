@@ -11,7 +11,7 @@ import Testing
 @testable import Palbase
 
 /// A `palbe-server` process over a folder; killed and started again on the same port.
-private final class ServerProcess {
+final class ServerProcess {
   private let folder: TemporaryFolder
   private var process: ToolProcess
   let port: UInt16
@@ -41,7 +41,7 @@ private final class ServerProcess {
 }
 
 /// An app against it: real HTTP, a real socket; waits between attempts are short, and a test can move its clock.
-private final class App {
+final class App {
   let folder: TemporaryFolder
   let host: PalbaseHost
   var pb: PalbeNamespace { PalbeNamespace(host: host) }
@@ -86,7 +86,7 @@ private final class App {
   }
 }
 
-private func code(_ body: () async throws -> Void) async -> FailureCode? {
+func code(_ body: () async throws -> Void) async -> FailureCode? {
   do {
     try await body()
     return nil

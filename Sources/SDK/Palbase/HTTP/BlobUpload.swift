@@ -1,0 +1,96 @@
+import PalbeUnits
+
+/// An upload that goes on from where the server says that it is.
+struct BlobUpload: BlobAttempts {
+  let source: BlobTransfer.Source
+  let byteCount: Int64
+  let transport: any HTTPTransport
+  let progress: BlobTransfer.Progress
+  /// How much the server has; nil: it must be asked.
+  var offset: Int64?
+  /// The most it ever had.
+  private var farthest: Int64 = 0
+  /// Answers that left the place open, one after another.
+  private var contradictions = 0
+
+  init(
+    source: BlobTransfer.Source, byteCount: Int64, transport: any HTTPTransport,
+    progress: @escaping BlobTransfer.Progress, offset: Int64?
+  ) {
+    precondition(byteCount > 0)
+    self.source = source
+    self.byteCount = byteCount
+    self.transport = transport
+    self.progress = progress
+    self.offset = offset
+  }
+
+  mutating func attempt(_ url: String) async throws -> (step: BlobStep, isForward: Bool) {
+    guard let offset else { return try await ask(url) }
+    let request = try await piece(from: offset, url)
+    switch try await transport.outcome(of: request) {
+    case .success(let answer):
+      if answer.status == 201 { return (.done, true) }
+      return arrived(answer)
+    case .failure(let refusal):
+      // An address that is over was refused before a byte was taken.
+      if case .refused(let failure) = refusal.outcome, [403, 410].contains(failure.status) {
+        return (.failed(refusal.outcome), false)
+      }
+      self.offset = nil
+      if case .refused(let failure) = refusal.outcome, failure.code.rawValue == "upload_offset_mismatch",
+        contradictions < 3
+      {
+        contradictions += 1
+        return (.more, false)
+      }
+      return (.failed(refusal.outcome), false)
+    }
+  }
+
+  private mutating func ask(_ url: String) async throws -> (step: BlobStep, isForward: Bool) {
+    var request = TransportRequest(method: "HEAD", url: url)
+    request.timeout = .seconds(20)
+    switch try await transport.outcome(of: request) {
+    case .success(let answer): return arrived(answer)
+    case .failure(let refusal): return (.failed(refusal.outcome), false)
+    }
+  }
+
+  /// The server says how much it has.
+  private mutating func arrived(_ answer: TransportAnswer) -> (step: BlobStep, isForward: Bool) {
+    guard let count = answer.headers["upload-offset"].flatMap(Int64.init), (0...byteCount).contains(count)
+    else {
+      return (.failed(.fault(.other("the server does not say how much it has"), mayHaveArrived: true)), false)
+    }
+    let isForward = count > farthest
+    if isForward { contradictions = 0 }
+    farthest = max(farthest, count)
+    offset = count
+    progress(count, byteCount)
+    return (count == byteCount ? .done : .more, isForward)
+  }
+
+  private func piece(from offset: Int64, _ url: String) async throws -> TransportRequest {
+    let end: Int64
+    var request = TransportRequest(method: "PUT", url: url)
+    switch source {
+    case .file(let path):
+      end = byteCount
+      request.body = .file(path: path, range: offset..<end)
+    case .pieces(let count, let read):
+      end = min(offset + Int64(count), byteCount)
+      let bytes = try await read(offset, Int(end - offset))
+      guard bytes.count == end - offset else { throw BackendError.integrity }
+      request.body = .bytes(bytes)
+    }
+    request.headers = [
+      .init("Content-Range", "bytes \(offset)-\(end - 1)/\(byteCount)"),
+      .init("Content-Type", "application/octet-stream"),
+    ]
+    request.timeout = nil
+    let (progress, total) = (progress, byteCount)
+    request.progress = { progress(min(offset + $0.sent, total), total) }
+    return request
+  }
+}
