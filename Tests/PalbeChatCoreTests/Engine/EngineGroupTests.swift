@@ -236,4 +236,19 @@ struct EngineGroupTests {
     #expect(group.world.head(tablet, chat)?.standing == .left)
     #expect(group.head(0)?.shape.members.count == 2)
   }
+
+  @Test("S0-84, S0-86: a timer is a control that holds for all, and each member tells that it does")
+  func timer() throws {
+    let group = try Group(seed: 25)
+    try group.world.use(group.phones[1]) { (engine, now) throws(EngineError) in
+      try engine.send(.control(.timer(Expiry(seconds: 3_600))), to: group.chats[1], at: now)
+    }
+    group.expectSound()
+    let users = Set(group.phones.map(\.user))
+    for place in 0..<3 {
+      #expect(
+        group.world.summary(group.phones[place], group.chats[place])?.profile.timer == Expiry(seconds: 3_600))
+      #expect(Set(group.world.timerAcknowledgedBy(group.phones[place], group.chats[place])) == users)
+    }
+  }
 }

@@ -205,6 +205,12 @@ package final class ChatWorld {
     } catch { return nil }
   }
 
+  /// Whose devices said that the chat's timer holds there.
+  package func timerAcknowledgedBy(_ phone: Phone, _ chat: ChatID) -> [UserID] {
+    guard phone.isRunning else { return [] }
+    return (try? phone.engine!.transcript(of: chat, at: now).timerAcknowledgedBy()) ?? []
+  }
+
   // MARK: Network
 
   /// Takes what an engine has to say.

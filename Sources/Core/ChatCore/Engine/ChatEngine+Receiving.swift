@@ -38,7 +38,7 @@ extension ChatEngine {
       guard case .changes(let changes, let user, let envelope) = outcome else { return }
       if user == nil { events.append(.undecryptable(chat.id, seq: row.seq)) }
       tell(changes, of: chat)
-      if let user, let envelope { try received(envelope.content, from: user, in: chat) }
+      if let user, let envelope { try received(envelope, from: user, in: chat) }
     case .failure(let error):
       switch error {
       case .message(.staleMessage), .message(.staleProposal), .message(.generationUsed),
@@ -83,10 +83,21 @@ extension ChatEngine {
 
   /// What a message means to the engine, after it was stored.
   mutating func received(
-    _ content: Content, from user: UserID, in chat: Chat
+    _ envelope: Envelope, from user: UserID, in chat: Chat
   ) throws(MLSStorageError) {
     if clearTyping(of: user, in: chat) { tellTyping(in: chat) }
-    guard case .control(.leaving) = content else { return }
-    if user == me { try ended(chat, []) } else { tidyLater(chat, isOwn: false) }
+    guard case .control(let control) = envelope.content else { return }
+    switch control {
+    case .leaving: if user == me { try ended(chat, []) } else { tidyLater(chat, isOwn: false) }
+    case .timer where user != me:
+      // Tells that this device has it (S0-86).
+      let answer = Envelope(
+        id: ClientMessageID(at: now.wall, using: &random), sentAt: now.wall,
+        content: .control(.timerAcknowledged(envelope.id)))
+      do throws(EngineError) { try send(answer, in: chat) } catch {
+        if case .storage(let fault) = error { throw fault }
+      }
+    default: break
+    }
   }
 }
