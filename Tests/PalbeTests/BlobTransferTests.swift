@@ -107,7 +107,7 @@ struct BlobTransferTests {
     var time = Timebase.system
     time.sleep = { try await Task.sleep(nanoseconds: UInt64(max(0, min($0.nanoseconds, 20_000_000)))) }
     let url = try #require(ServerURL("http://127.0.0.1:\(server.port)"))
-    return BlobTransfer(server: url, transport: transport, time: time)
+    return BlobTransfer(HTTPClient(server: url, transport: transport, time: time))
   }
 
   private func announce(_ count: Int) throws -> (id: String, put: String) {
@@ -209,7 +209,7 @@ struct BlobTransferTests {
     let path = folder.path("up")
     #expect(
       await code { try await transfer.upload(.file(path: path), byteCount: 2_000, to: { _ in put }) }
-        == FailureCode(rawValue: "invalid_request"))
+        == FailureCode(rawValue: "attachment_too_large"))
     let count = Mutex(0)
     #expect(
       await code {

@@ -15,18 +15,7 @@ struct BlobDownload: BlobAttempts {
   let transport: any HTTPTransport
   let progress: BlobTransfer.Progress
   /// The file was thrown away once, because it did not fit to what the server has.
-  private var isAnew = false
-
-  init(
-    path: String, byteCount: Int64, tag: String, transport: any HTTPTransport,
-    progress: @escaping BlobTransfer.Progress
-  ) {
-    self.path = path
-    self.byteCount = byteCount
-    self.tag = tag
-    self.transport = transport
-    self.progress = progress
-  }
+  var isAnew = false
 
   mutating func attempt(_ url: String) async throws -> (step: BlobStep, isForward: Bool) {
     var held = try size()

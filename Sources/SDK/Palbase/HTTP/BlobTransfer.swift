@@ -22,24 +22,20 @@ package struct BlobTransfer: Sendable {
       byteCount: Int, read: @Sendable (_ offset: Int64, _ byteCount: Int) async throws -> [UInt8])
   }
 
-  private let server: ServerURL
-  private let transport: any HTTPTransport
-  private let time: Timebase
+  /// Whose server, transport and clocks it uses; it has no sessions.
+  private let http: HTTPClient
 
-  package init(server: ServerURL, transport: any HTTPTransport, time: Timebase) {
-    self.server = server
-    self.transport = transport
-    self.time = time
-  }
+  package init(_ http: HTTPClient) { self.http = http }
 
   /// Uploads all of a blob; returns when it is on the server's medium.
-  /// - Parameter isContinued: an earlier try may have begun: the server is asked how far it got.
+  /// - Parameter isContinued: an earlier try may have begun: the server is asked how far it got. Otherwise a file is sent
+  ///   from its beginning, whatever the server has.
   package func upload(
     _ source: Source, byteCount: Int64, to address: Address, isContinued: Bool = false,
     progress: @escaping Progress = { _, _ in }
   ) async throws {
     var upload = BlobUpload(
-      source: source, byteCount: byteCount, transport: transport, progress: progress,
+      source: source, byteCount: byteCount, transport: http.transport, progress: progress,
       offset: isContinued ? nil : 0)
     try await carry(&upload, address)
     progress(byteCount, byteCount)
@@ -53,7 +49,7 @@ package struct BlobTransfer: Sendable {
     progress: @escaping Progress = { _, _ in }
   ) async throws {
     var download = BlobDownload(
-      path: path, byteCount: byteCount, tag: tag, transport: transport, progress: progress)
+      path: path, byteCount: byteCount, tag: tag, transport: http.transport, progress: progress)
     try await carry(&download, address)
     progress(byteCount, byteCount)
   }
@@ -61,6 +57,7 @@ package struct BlobTransfer: Sendable {
   private func carry(_ transfer: inout some BlobAttempts, _ address: Address) async throws {
     var url = try resolve(await address(false))
     var schedule = RetrySchedule()
+    let time = http.time
     var start = time.now()
     var mayAsk = true
     while true {
@@ -88,7 +85,7 @@ package struct BlobTransfer: Sendable {
   }
 
   private func resolve(_ address: String) throws -> String {
-    guard let url = server.resolve(address) else { throw BackendError.unexpectedAnswer(requestId: nil) }
+    guard let url = http.server.resolve(address) else { throw BackendError.unexpectedAnswer(requestId: nil) }
     return url
   }
 

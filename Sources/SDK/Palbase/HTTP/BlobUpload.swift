@@ -9,21 +9,9 @@ struct BlobUpload: BlobAttempts {
   /// How much the server has; nil: it must be asked.
   var offset: Int64?
   /// The most it ever had.
-  private var farthest: Int64 = 0
+  var farthest: Int64 = 0
   /// Answers that left the place open, one after another.
-  private var contradictions = 0
-
-  init(
-    source: BlobTransfer.Source, byteCount: Int64, transport: any HTTPTransport,
-    progress: @escaping BlobTransfer.Progress, offset: Int64?
-  ) {
-    precondition(byteCount > 0)
-    self.source = source
-    self.byteCount = byteCount
-    self.transport = transport
-    self.progress = progress
-    self.offset = offset
-  }
+  var contradictions = 0
 
   mutating func attempt(_ url: String) async throws -> (step: BlobStep, isForward: Bool) {
     guard let offset else { return try await ask(url) }
@@ -84,10 +72,11 @@ struct BlobUpload: BlobAttempts {
       guard bytes.count == end - offset else { throw BackendError.integrity }
       request.body = .bytes(bytes)
     }
-    request.headers = [
-      .init("Content-Range", "bytes \(offset)-\(end - 1)/\(byteCount)"),
-      .init("Content-Type", "application/octet-stream"),
-    ]
+    request.headers = [.init("Content-Type", "application/octet-stream")]
+    // A body without it begins anew.
+    if offset > 0 || end < byteCount {
+      request.headers.append(.init("Content-Range", "bytes \(offset)-\(end - 1)/\(byteCount)"))
+    }
     request.timeout = nil
     let (progress, total) = (progress, byteCount)
     request.progress = { progress(min(offset + $0.sent, total), total) }
