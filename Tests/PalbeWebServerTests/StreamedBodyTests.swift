@@ -29,6 +29,17 @@ struct StreamedBodyTests {
     #expect(client.response().status == 413)
   }
 
+  @Test("Bug: a long body that arrived while its head was looked at was now and then refused as pipelined")
+  func longBodies() throws {
+    let server = try StreamServer()
+    let client = try RawClient(port: server.port)
+    let request = Array(head(400_000).utf8) + [UInt8](repeating: 7, count: 400_000)
+    for _ in 0..<200 {
+      client.send(request)
+      #expect(client.response().status == 200)
+    }
+  }
+
   @Test("A refusal comes before the first byte is read")
   func refused() throws {
     let server = try StreamServer()

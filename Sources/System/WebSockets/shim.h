@@ -46,17 +46,21 @@ static inline void palbe_lws_call_after(struct lws *connection, int64_t microsec
   lws_set_timer_usecs(connection, (lws_usec_t)microseconds);
 }
 
-// How many bytes of a TCP connection the process has read, or -1. Bytes that arrive meanwhile make it too large with
-// `at_least`, else too small: the kernel tells what came and what is unread one after the other.
+// How many bytes of a TCP connection the process has read, or -1. The kernel tells what came and what is unread one after
+// the other: while bytes arrive in between, it is asked again. Where that never ends, the count is too large with
+// `at_least`, else too small.
 static inline int64_t palbe_tcp_read_count(int descriptor, int at_least) {
   // Linux's struct tcp_info up to tcpi_bytes_received, which the C library's header lacks.
   uint64_t info[17] = {0};
-  socklen_t length = sizeof info;
-  int unread = 0;
-  if (at_least && ioctl(descriptor, FIONREAD, &unread) != 0) return -1;
-  if (getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, info, &length) != 0 || length < sizeof info) return -1;
-  if (!at_least && ioctl(descriptor, FIONREAD, &unread) != 0) return -1;
-  return (int64_t)info[16] - unread;
+  int before = 0, after = 0;
+  for (int attempt = 0; attempt < 64; attempt++) {
+    socklen_t length = sizeof info;
+    if (ioctl(descriptor, FIONREAD, &before) != 0) return -1;
+    if (getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, info, &length) != 0 || length < sizeof info) return -1;
+    if (ioctl(descriptor, FIONREAD, &after) != 0) return -1;
+    if (before == after) break;
+  }
+  return (int64_t)info[16] - (at_least ? before : after);
 }
 
 // Whether some of what was written waits for the socket.

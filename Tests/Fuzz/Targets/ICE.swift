@@ -93,7 +93,8 @@ extension FuzzTarget {
     datagram[3] = UInt8(length & 255)
     let code = HMAC<SHA1>.authenticationCode(for: datagram, using: Array(ours.password.utf8))
     datagram += [0, 8, 0, 20] + code
-    _ = lite.handle(datagram.span, from: address, at: .zero)
+    var answer = ByteWriter()
+    _ = lite.handle(datagram.span, from: address, at: .zero, answer: &answer)
     full.handle(datagram.span, from: address, base: 0, at: .zero)
     full.handle(bytes.span, from: address, base: 0, at: .zero)
     full.handle(datagram.span, from: address.overTCP, base: 0, at: .zero)
