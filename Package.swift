@@ -363,7 +363,8 @@ let targets: [Target] = [
   tests(
     "PalbeMessaging",
     base + [
-      "Palbase", "PalbeCrypto", "PalbeMLS", "PalbeMLSMessages", "PalbeSQLStore", "PalbeTestKit", "sdk-probe",
+      "Palbase", "PalbeCrypto", "PalbeMLS", "PalbeMLSMessages", "PalbeSQLStore", "PalbeSDKKit",
+      "PalbeTestKit", "sdk-probe",
     ]),
   tests(
     "PalbeCall",

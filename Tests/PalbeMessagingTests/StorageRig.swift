@@ -2,19 +2,10 @@ import Foundation
 import Palbase
 import PalbeMLS
 import PalbeMessaging
+import PalbeSDKKit
 import PalbeTestKit
 import PalbeUnits
 import PalbeWire
-import Synchronization
-
-/// A vault in memory.
-final class MemoryVault: KeyVault {
-  let secrets = Mutex<[String: [UInt8]]>([:])
-  func read(_ name: String) -> [UInt8]? { secrets.withLock { $0[name] } }
-  func write(_ secret: [UInt8], as name: String) { secrets.withLock { $0[name] = secret } }
-  func remove(_ name: String) { secrets.withLock { $0[name] = nil } }
-  func names() -> [String] { secrets.withLock { $0.keys.sorted() } }
-}
 
 /// A device's folder and vault.
 struct StorageRig {

@@ -63,6 +63,8 @@ public struct TimeDelta: Hashable, Comparable, Sendable, BitwiseCopyable {
   @inlinable public static func seconds(_ value: Int) -> TimeDelta {
     TimeDelta(nanoseconds: Int64(value) * 1_000_000_000)
   }
+  /// Days of 24 hours.
+  @inlinable public static func days(_ value: Int) -> TimeDelta { .seconds(value * 86_400) }
   /// Rounds to the nearest nanosecond; `value` in seconds, below 292 years.
   @inlinable public static func seconds(_ value: Double) -> TimeDelta {
     TimeDelta(nanoseconds: Int64(value * 1_000_000_000 + (value < 0 ? -0.5 : 0.5)))

@@ -79,16 +79,19 @@ public final class ErasableRecords {
       let result = try body()
       try connection.releaseSavepoint()
       return result
-    } catch {
+    } catch let cause {
       free = nil
-      guard connection.hasTransaction else { throw .unusable }
-      do throws(SQLError) { try connection.rollBackToSavepoint() } catch { throw .unusable }
-      throw error
+      do throws(SQLError) {
+        guard connection.hasTransaction else { throw .unusable }
+        try connection.rollBackToSavepoint()
+      } catch {
+        // The database undid the parts before it too.
+        connection.refuseEverything()
+        throw .unusable
+      }
+      throw cause
     }
   }
-
-  /// Forgets what is known of the tables, after a transaction that was not this type's own was undone.
-  public func forget() { free = nil }
 
   // MARK: Reading
 

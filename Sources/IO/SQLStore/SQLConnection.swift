@@ -160,7 +160,7 @@ public final class SQLConnection {
   public func rollBack() throws(SQLError) {
     isInTransaction = false
     // SQLite may have done it by itself.
-    guard sqlite3_get_autocommit(database) == 0 else { return }
+    guard hasTransaction else { return }
     guard sqlite3_exec(database, "ROLLBACK", nil, nil, nil) == SQLITE_OK else {
       isBroken = true
       throw .unusable

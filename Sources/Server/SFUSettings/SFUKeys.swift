@@ -79,11 +79,11 @@ public enum SFUKeys {
     "room.auto_create", "--auto-create", .boolean, default: true, reloads: true,
     "the first who joins makes the room; else only RoomService does")
   public static let emptyTimeout = Setting(
-    "room.empty_timeout", "--empty-timeout", .duration(.zero...TimeDelta.seconds(7 * 86_400)),
+    "room.empty_timeout", "--empty-timeout", .duration(.zero...TimeDelta.days(7)),
     default: .seconds(300),
     reloads: true, "a room that nobody has joined yet is dropped after this")
   public static let departureTimeout = Setting(
-    "room.departure_timeout", "--departure-timeout", .duration(.zero...TimeDelta.seconds(7 * 86_400)),
+    "room.departure_timeout", "--departure-timeout", .duration(.zero...TimeDelta.days(7)),
     default: .seconds(20), reloads: true, "a room is dropped this long after its last participant left")
   public static let maxParticipants = Setting(
     "room.max_participants", "--max-participants", .integer(0...100_000), default: 1_000, reloads: true,
@@ -163,7 +163,7 @@ public enum SFUKeys {
     "webhook.api_key", "--webhook-key", .optional(.text("NAME", "the name of an API key")), default: nil,
     words: "the first by name", reloads: true, "the API key that signs webhooks")
   public static let drainTimeout = Setting(
-    "drain_timeout", "--drain-timeout", .duration(.zero...TimeDelta.seconds(86_400)), default: .seconds(30),
+    "drain_timeout", "--drain-timeout", .duration(.zero...TimeDelta.days(1)), default: .seconds(30),
     words: "30s; with --dev 0s", reloads: true,
     "after SIGTERM calls go on for this long; ends early with the last participant")
 

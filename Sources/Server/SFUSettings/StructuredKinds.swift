@@ -16,7 +16,7 @@ public struct TURNServerSetting: Equatable, Sendable {
   /// The secret shared with coturn (`static-auth-secret`): each client gets a name and a password of its own, which expire.
   public var secret = ""
   /// How long such a password is valid.
-  public var lifetime = TimeDelta.seconds(86_400)
+  public var lifetime = TimeDelta.days(1)
 
   /// RFC 7065: "turn:turn.example.org:3478?transport=udp".
   public var url: String {
@@ -113,7 +113,7 @@ extension SettingKind where Value == [TURNServerSetting] {
       throw SettingProblem("expected either 'secret', or both 'username' and 'credential'", at: node.position)
     }
     if let ttl = fields["ttl"] {
-      server.lifetime = try SettingKind<TimeDelta>.duration(.seconds(60)...TimeDelta.seconds(30 * 86_400))
+      server.lifetime = try SettingKind<TimeDelta>.duration(.seconds(60)...TimeDelta.days(30))
         .read(ttl)
     }
     return server

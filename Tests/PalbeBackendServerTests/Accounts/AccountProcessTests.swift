@@ -12,7 +12,7 @@ import Testing
 struct AccountProcessTests {
   /// A server on a free port.
   private static func start(_ folder: String) throws -> (ToolProcess, UInt16) {
-    let process = try ToolProcess("palbe-server", ["serve", "--dev", "--data", folder, "--port", "0"])
+    let process = try ToolProcess.serving(folder)
     return (process, try process.readPort())
   }
 

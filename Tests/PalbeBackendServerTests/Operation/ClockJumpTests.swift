@@ -28,12 +28,8 @@ struct ClockJumpTests {
   }
 
   private func start() throws -> (ToolProcess, UInt16) {
-    let process = try ToolProcess(
-      "palbe-server",
-      [
-        "serve", "--dev", "--data", folder.path("data"), "--port", "0", "--reserved-space", "0",
-        "--push-file", folder.path("pushes"),
-      ],
+    let process = try ToolProcess.serving(
+      folder.path("data"), ["--reserved-space", "0", "--push-file", folder.path("pushes")],
       environment: [
         "LD_PRELOAD": fakeClock ?? "", "FAKETIME_TIMESTAMP_FILE": folder.path("clock"),
         "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1", "DONT_FAKE_MONOTONIC": "1",

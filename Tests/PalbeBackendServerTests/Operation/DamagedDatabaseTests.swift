@@ -22,8 +22,7 @@ final class DamagedDatabaseTests {
   init() throws { folder = try TemporaryFolder() }
 
   private func start() throws -> (ToolProcess, UInt16) {
-    let process = try ToolProcess(
-      "palbe-server", ["serve", "--dev", "--data", data, "--port", "0", "--reserved-space", "0"])
+    let process = try ToolProcess.serving(data, ["--reserved-space", "0"])
     return (process, try process.readPort())
   }
 
@@ -145,8 +144,7 @@ final class DamagedDatabaseTests {
     var (refused, served) = (0, 0)
     func tryOut(_ bytes: Data, _ comment: Comment) throws {
       try place(bytes)
-      let process = try ToolProcess(
-        "palbe-server", ["serve", "--dev", "--data", data, "--port", "0", "--reserved-space", "0"])
+      let process = try ToolProcess.serving(data, ["--reserved-space", "0"])
       if let port = try? process.readPort() {
         served += 1
         for client in [ServerClient(life.anna, port: port), ServerClient(life.carola, port: port)] {

@@ -13,9 +13,8 @@ struct FullDiskTests {
   private static let limit = 3 << 20
 
   private func start(_ data: String, limit: Int?) throws -> (ToolProcess, UInt16) {
-    let process = try ToolProcess(
-      "palbe-server", ["serve", "--dev", "--data", data, "--port", "0", "--reserved-space", "0"],
-      fileByteLimit: limit)
+    let process = try ToolProcess.serving(
+      data, ["--reserved-space", "0"], fileByteLimit: limit)
     return (process, try process.readPort())
   }
 

@@ -8,7 +8,7 @@ import Testing
 @Suite("palbe-server at a shell", .enabled(if: ToolProcess.executable("palbe-server") != nil))
 struct ServerToolTests {
   private func start(_ folder: String, _ more: [String] = []) throws -> (ToolProcess, UInt16) {
-    let process = try ToolProcess("palbe-server", ["serve", "--dev", "--data", folder, "--port", "0"] + more)
+    let process = try ToolProcess.serving(folder, more)
     return (process, try process.readPort())
   }
 

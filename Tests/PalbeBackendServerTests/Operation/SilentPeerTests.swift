@@ -224,7 +224,7 @@ final class SilentPeerTests {
     let second = HTTPConnection(port: port)
     try second.write(
       Array(
-        "PUT \(put) HTTP/1.1\r\nhost: x\r\ncontent-range: bytes \(offset)-\(count - 1)/\(count)\r\n\("content-length: \(count - offset)")\r\n\r\n"
+        "PUT \(put) HTTP/1.1\r\nhost: x\r\ncontent-range: bytes \(offset)-\(count - 1)/\(count)\r\ncontent-length: \(count - offset)\r\n\r\n"
           .utf8))
     var place = offset
     while place < count {

@@ -16,7 +16,7 @@ public struct AccountRules: Sendable {
   /// How long an access token is valid.
   public var accessLifetime = TimeDelta.seconds(600)
   /// How long a session lives without a refresh.
-  public var refreshLifetime = TimeDelta.seconds(60 * 86_400)
+  public var refreshLifetime = TimeDelta.days(60)
   /// How long the token before the current one is answered with the current one, for who did not get the answer.
   public var lostAnswerTime = TimeDelta.seconds(30)
   /// Sessions of one user; a further one ends the one that was not used for longest.
@@ -28,7 +28,7 @@ public struct AccountRules: Sendable {
   /// Whether a first sign-in makes the account, for development.
   public var signInCreatesAccount = false
   /// How often another key signs access tokens.
-  public var keyLifetime = TimeDelta.seconds(30 * 86_400)
+  public var keyLifetime = TimeDelta.days(30)
   /// How long a new key is published before it signs, for who keeps a copy of the key set.
   public var keyLead = TimeDelta.seconds(3_600)
   /// Whether limits by address hold for this machine too, behind whose proxy may be the whole world.

@@ -84,7 +84,7 @@ extension Backend {
     var hasMore = try store.dropQueueRows(
       before: QueueID(cutoff.microseconds), limit: count, at: now.wall)
     // A day later, so that no row of a queue is left without its message when the clock was set.
-    if try store.dropLogRows(before: cutoff - .seconds(86_400), limit: count) { hasMore = true }
+    if try store.dropLogRows(before: cutoff - .days(1), limit: count) { hasMore = true }
     if try store.dropKeyPackages(expiredAt: time, limit: count) { hasMore = true }
     if try store.dropIdempotency(expiredAt: time, limit: count) { hasMore = true }
     let blobs = try store.dropBlobs(expiredAt: time, limit: count)

@@ -25,13 +25,13 @@ public struct BackendLimits: Sendable, Hashable {
   /// Epochs before the newest in which messages are still accepted (4.2).
   public var acceptedPastEpochs: Epoch = 3
   /// How long rows wait to be fetched (2.9i), and how long the log is kept.
-  public var retention = TimeDelta.seconds(30 * 86_400)
+  public var retention = TimeDelta.days(30)
   /// How long an upload may take to begin and end.
   public var uploadTime = TimeDelta.seconds(900)
   /// How long a complete blob is kept.
-  public var blobRetention = TimeDelta.seconds(30 * 86_400)
+  public var blobRetention = TimeDelta.days(30)
   /// How long a repeated request is answered with the first answer.
-  public var idempotencyTime = TimeDelta.seconds(86_400)
+  public var idempotencyTime = TimeDelta.days(1)
   /// How long a row that wakes may stay without acknowledgement.
   public var wakeDelay = TimeDelta.seconds(2)
   /// A presence lease (4.3).

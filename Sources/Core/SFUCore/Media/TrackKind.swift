@@ -48,12 +48,7 @@ enum MediaCodec: String, CaseIterable {
 
   /// Whether packets of one format can be decoded as the other (RFC 6184 §8.1, RFC 9628 §7, AV1's §7.2).
   func isSameFormat(_ one: RTPCodec, _ other: RTPCodec) -> Bool {
-    switch self {
-    case .opus, .vp8: true
-    case .h264: Self.mode(one) == Self.mode(other) && Self.profile(one) == Self.profile(other)
-    case .vp9: (one.parameter("profile-id") ?? "0") == (other.parameter("profile-id") ?? "0")
-    case .av1: (one.parameter("profile") ?? "0") == (other.parameter("profile") ?? "0")
-    }
+    profile(one) == profile(other) && (self != .h264 || Self.mode(one) == Self.mode(other))
   }
 
   /// How much a format is liked when the publisher offers several; the higher the better.
@@ -61,16 +56,21 @@ enum MediaCodec: String, CaseIterable {
     switch self {
     case .opus, .vp8: 0
     // Baseline is what every client can decode.
-    case .h264: (Self.mode(codec) == "1" ? 2 : 0) + (Self.profile(codec) == "42" ? 1 : 0)
-    case .vp9: codec.parameter("profile-id") ?? "0" == "0" ? 1 : 0
-    case .av1: codec.parameter("profile") ?? "0" == "0" ? 1 : 0
+    case .h264: (Self.mode(codec) == "1" ? 2 : 0) + (profile(codec) == "42" ? 1 : 0)
+    case .vp9, .av1: profile(codec) == "0" ? 1 : 0
     }
   }
 
   static func mode(_ codec: RTPCodec) -> String { codec.parameter("packetization-mode") ?? "0" }
 
-  /// Baseline and constrained baseline are one: what sends one of them in a call sends the other.
-  static func profile(_ codec: RTPCodec) -> String {
-    (codec.parameter("profile-level-id") ?? "42001f").prefix(2).lowercased()
+  /// What tells formats of a codec apart, besides H264's mode. H264's baseline and constrained baseline are one: what sends
+  /// one of them in a call sends the other.
+  func profile(_ codec: RTPCodec) -> String {
+    switch self {
+    case .opus, .vp8: ""
+    case .h264: (codec.parameter("profile-level-id") ?? "42001f").prefix(2).lowercased()
+    case .vp9: codec.parameter("profile-id") ?? "0"
+    case .av1: codec.parameter("profile") ?? "0"
+    }
   }
 }

@@ -149,21 +149,20 @@ extension MediaCodec {
   /// number means one thing (RFC 8843 §9.1).
   fileprivate func offer(of published: RTPCodec?) -> RTPCodec {
     let codec = published ?? RTPCodec(0, rawValue, clockRate: 90_000)
+    let profile = self.profile(codec)
     let (number, parameters): (UInt8, String)
     switch self {
     case .opus, .vp8: (number, parameters) = (96, "")
     case .vp9:
-      let profile = codec.parameter("profile-id") ?? "0"
       (number, parameters) = (profile == "2" ? 100 : 98, "profile-id=\(profile)")
     case .av1:
-      let profile = codec.parameter("profile") ?? "0"
       (number, parameters) = (profile == "0" ? 45 : 47, "level-idx=5;profile=\(profile);tier=0")
     case .h264:
       let mode = Self.mode(codec)
       let isWhole = mode == "1"
       // Its level is what the publisher may send; what the client takes is its own answer's (RFC 6184 §8.1).
       let level: String
-      switch Self.profile(codec) {
+      switch profile {
       case "42": (number, level) = (isWhole ? 102 : 108, "42e01f")
       case "4d": (number, level) = (isWhole ? 106 : 39, "4d001f")
       case "64": (number, level) = (isWhole ? 123 : 104, "640032")

@@ -37,6 +37,9 @@ extension Participant {
   func allocate(at now: Instant) {
     link.nextAllocationAt = now + Self.allocationInterval
     guard downlink.hasVideo else { return }
+    for downTrack in downlink.downTracks where downTrack.track.kind == .video {
+      downTrack.updateWantedPart(at: now)
+    }
     guard let budget = budget(at: now) else { return lift(at: now) }
     var sound: Int64 = 0
     for downTrack in downlink.downTracks {
@@ -53,7 +56,7 @@ extension Participant {
         LayerAllocator.Track(
           rates: track.layerRates(at: now),
           maximum: VideoLayer(
-            spatial: UInt8(clamping: downTrack.wantedSize), temporal: downTrack.wantedPart(at: now)),
+            spatial: UInt8(clamping: downTrack.wantedSize), temporal: downTrack.wantedPart),
           priority: downTrack.priority, isSpeaking: room.speakerSid == track.publisher.sid,
           canPause: allowsPause), for: downTrack.id, at: now)
     }
@@ -64,7 +67,7 @@ extension Participant {
       // What is not measured yet begins small where it can.
       let isPaused = downTrack.isWanted && link.allocator.isPaused(downTrack.id)
       let unknown = VideoLayer(
-        spatial: downTrack.track.hasSizes ? 0 : .max, temporal: downTrack.wantedPart(at: now))
+        spatial: downTrack.track.hasSizes ? 0 : .max, temporal: downTrack.wantedPart)
       let fitting = isPaused ? nil : link.allocator.layer(of: downTrack.id) ?? unknown
       if let state = fit(downTrack, fitting, at: now) { states.append(state) }
     }
@@ -82,7 +85,7 @@ extension Participant {
     var states: [LiveKit.StreamStateInfo] = []
     for downTrack in downlink.downTracks where downTrack.track.kind == .video {
       let highest = VideoLayer(
-        spatial: VideoLayer.highest.spatial, temporal: downTrack.wantedPart(at: now))
+        spatial: VideoLayer.highest.spatial, temporal: downTrack.wantedPart)
       if let state = fit(downTrack, highest, at: now) { states.append(state) }
     }
     tell(states)
@@ -155,10 +158,9 @@ extension DownTrack {
     return wantedSize(of: layering.sizeCount)
   }
 
-  /// The highest part of the frames that the subscriber wants.
-  func wantedPart(at now: Instant) -> UInt8 {
+  /// Looks at how many frames a second the parts have now.
+  func updateWantedPart(at now: Instant) {
     wantedPart = wantedFrameRate == 0 ? .max : track.part(for: wantedFrameRate, current: wantedPart, at: now)
-    return wantedPart
   }
 }
 

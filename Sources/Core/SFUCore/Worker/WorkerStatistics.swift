@@ -99,11 +99,11 @@ public struct WorkerTotals: Sendable, Equatable {
 
   mutating func connected(after time: TimeDelta) {
     connections += 1
-    connectMilliseconds.observe(Double(time.nanoseconds) / 1e6)
+    connectMilliseconds.observe(time.inMilliseconds)
   }
 
   mutating func departed(_ participant: Participant, at now: Instant) {
-    sessionMilliseconds.observe(Double((now - participant.joinedAt).nanoseconds) / 1e6)
+    sessionMilliseconds.observe((now - participant.joinedAt).inMilliseconds)
     count(participant)
   }
 
@@ -113,12 +113,12 @@ public struct WorkerTotals: Sendable, Equatable {
     for transport in participant.transports { refused += UInt64(transport.refusalCount) }
   }
 
-  mutating func roomEnded(after time: TimeDelta) { roomSeconds.observe(Double(time.nanoseconds) / 1e9) }
+  mutating func roomEnded(after time: TimeDelta) { roomSeconds.observe(time.inSeconds) }
 
   mutating func note(_ score: ConnectionScore, lossPercent: Float, roundTrip: TimeDelta?) {
     scores.observe(Double(score.score))
     lossPercents.observe(Double(lossPercent))
-    if let roundTrip { roundTripMilliseconds.observe(Double(roundTrip.nanoseconds) / 1e6) }
+    if let roundTrip { roundTripMilliseconds.observe(roundTrip.inMilliseconds) }
   }
 
   mutating func ended(_ stream: IncomingStream) {

@@ -37,13 +37,13 @@ struct BlobDownload: BlobAttempts {
     case .success:
       guard try size() == byteCount else { throw BackendError.integrity }
       return (.done, true)
-    case .failure(let refusal):
-      if case .refused(let failure) = refusal.outcome, failure.status == 416, !isAnew {
+    case .failure(let outcome):
+      if case .refused(let failure) = outcome, failure.status == 416, !isAnew {
         isAnew = true
         unlink(path)
         return (.more, false)
       }
-      return (.failed(refusal.outcome), try size() > held)
+      return (.failed(outcome), try size() > held)
     }
   }
 

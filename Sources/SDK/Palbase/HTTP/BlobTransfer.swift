@@ -71,7 +71,7 @@ package struct BlobTransfer: Sendable {
       switch step {
       case .done: return
       case .more: continue
-      case .failed(.refused(let failure)) where [403, 410].contains(failure.status) && mayAsk:
+      case .failed(.refused(let failure)) where failure.isOfAddress && mayAsk:
         mayAsk = false
         url = try resolve(await address(true))
       case .failed(let outcome):
@@ -113,27 +113,7 @@ protocol BlobAttempts {
   mutating func attempt(_ url: String) async throws -> (step: BlobStep, isForward: Bool)
 }
 
-extension HTTPTransport {
-  /// An answer of 200 to 299, else what a schedule wants to know.
-  func outcome(
-    of request: TransportRequest
-  ) async throws -> Result<TransportAnswer, BlobRefusal> {
-    do throws(TransportFault) {
-      let answer = try await send(request)
-      if (200..<300).contains(answer.status) { return .success(answer) }
-      let failure = ServerFailure(status: answer.status, headers: answer.headers, body: answer.body)
-      return .failure(BlobRefusal(outcome: .refused(failure)))
-    } catch {
-      switch error {
-      case .cancelled: throw CancellationError()
-      case .failed(let fault, let mayHaveArrived):
-        return .failure(BlobRefusal(outcome: .fault(fault, mayHaveArrived: mayHaveArrived)))
-      }
-    }
-  }
-}
-
-/// Why a request did not do what it was to.
-struct BlobRefusal: Error {
-  let outcome: RetrySchedule.Outcome
+extension ServerFailure {
+  /// An address that carries its own code is over, or was never right.
+  var isOfAddress: Bool { status == 403 || status == 410 }
 }

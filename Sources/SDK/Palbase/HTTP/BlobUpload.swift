@@ -20,19 +20,17 @@ struct BlobUpload: BlobAttempts {
     case .success(let answer):
       if answer.status == 201 { return (.done, true) }
       return arrived(answer)
-    case .failure(let refusal):
+    case .failure(let outcome):
       // An address that is over was refused before a byte was taken.
-      if case .refused(let failure) = refusal.outcome, [403, 410].contains(failure.status) {
-        return (.failed(refusal.outcome), false)
+      if case .refused(let failure) = outcome, failure.isOfAddress {
+        return (.failed(outcome), false)
       }
       self.offset = nil
-      if case .refused(let failure) = refusal.outcome, failure.code.rawValue == "upload_offset_mismatch",
-        contradictions < 3
-      {
+      if case .refused(let failure) = outcome, failure.code == .uploadOffsetMismatch, contradictions < 3 {
         contradictions += 1
         return (.more, false)
       }
-      return (.failed(refusal.outcome), false)
+      return (.failed(outcome), false)
     }
   }
 
@@ -41,7 +39,7 @@ struct BlobUpload: BlobAttempts {
     request.timeout = .seconds(20)
     switch try await transport.outcome(of: request) {
     case .success(let answer): return arrived(answer)
-    case .failure(let refusal): return (.failed(refusal.outcome), false)
+    case .failure(let outcome): return (.failed(outcome), false)
     }
   }
 

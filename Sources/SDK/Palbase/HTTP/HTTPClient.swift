@@ -21,31 +21,22 @@ package struct HTTPClient: Sendable {
     var schedule = call.schedule
     let start = time.now()
     while true {
-      let outcome: RetrySchedule.Outcome
-      do throws(TransportFault) {
-        let answer = try await transport.send(request)
-        if (200..<300).contains(answer.status) {
-          return BackendAnswer(status: answer.status, headers: answer.headers, body: answer.body)
+      switch try await transport.outcome(of: request) {
+      case .success(let answer):
+        return BackendAnswer(status: answer.status, headers: answer.headers, body: answer.body)
+      case .failure(let outcome):
+        guard
+          let wait = schedule.wait(
+            after: outcome, isRepeatable: call.isRepeatable, elapsed: time.now() - start,
+            jitter: time.jittered)
+        else {
+          switch outcome {
+          case .fault(let fault, _): throw BackendError.unreachable(fault)
+          case .refused(let failure): throw BackendError.server(failure)
+          }
         }
-        outcome = .refused(ServerFailure(status: answer.status, headers: answer.headers, body: answer.body))
-      } catch {
-        switch error {
-        case .cancelled: throw CancellationError()
-        case .failed(let fault, let mayHaveArrived):
-          outcome = .fault(fault, mayHaveArrived: mayHaveArrived)
-        }
+        try await time.sleep(wait)
       }
-      guard
-        let wait = schedule.wait(
-          after: outcome, isRepeatable: call.isRepeatable, elapsed: time.now() - start,
-          jitter: time.jittered)
-      else {
-        switch outcome {
-        case .fault(let fault, _): throw BackendError.unreachable(fault)
-        case .refused(let failure): throw BackendError.server(failure)
-        }
-      }
-      try await time.sleep(wait)
     }
   }
 

@@ -15,8 +15,8 @@ package struct RetrySchedule: Sendable {
 
   package init() {}
 
-  /// What became of an attempt.
-  package enum Outcome: Sendable {
+  /// What became of an attempt that did not succeed.
+  package enum Outcome: Error {
     case fault(NetworkFault, mayHaveArrived: Bool)
     case refused(ServerFailure)
   }
@@ -53,6 +53,26 @@ package struct RetrySchedule: Sendable {
       // A rate limit is looked at before anything is done, so nothing was.
       if failure.status == 429 { return true }
       return isRepeatable && [408, 502, 503, 504].contains(failure.status)
+    }
+  }
+}
+
+extension HTTPTransport {
+  /// An answer of 200 to 299, else what a schedule wants to know. Throws `CancellationError` alone.
+  func outcome(
+    of request: TransportRequest
+  ) async throws -> Result<TransportAnswer, RetrySchedule.Outcome> {
+    do throws(TransportFault) {
+      let answer = try await send(request)
+      if (200..<300).contains(answer.status) { return .success(answer) }
+      return .failure(
+        .refused(ServerFailure(status: answer.status, headers: answer.headers, body: answer.body)))
+    } catch {
+      switch error {
+      case .cancelled: throw CancellationError()
+      case .failed(let fault, let mayHaveArrived):
+        return .failure(.fault(fault, mayHaveArrived: mayHaveArrived))
+      }
     }
   }
 }

@@ -89,6 +89,12 @@ package enum AtomicFile {
     guard fsync(descriptor) == 0 else { throw StoreFault(errno: errno) }
   }
 
+  /// An empty file, unless there is one.
+  package static func makeEmpty(_ path: String) throws(StoreFault) {
+    let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    guard descriptor >= 0 && close(descriptor) == 0 || errno == EEXIST else { throw StoreFault(errno: errno) }
+  }
+
   /// A folder that only its owner can enter.
   package static func makeFolder(_ path: String) throws(StoreFault) {
     do {

@@ -39,10 +39,6 @@ struct SealKeys: ~Copyable {
   }
 }
 
-// `SealedStorage` has an `open` and a `close` of its own.
-private let systemOpen: @Sendable (String, Int32, mode_t) -> Int32 = { open($0, $1, $2) }
-private let systemClose: @Sendable (Int32) -> Int32 = { close($0) }
-
 extension SealedStorage {
   /// The name of a user's key in the vault.
   package static func keyName(of user: UserID) -> String {
@@ -82,14 +78,9 @@ extension SealedStorage {
     guard opening == .creating else { throw .missing }
     do throws(StoreFault) {
       try AtomicFile.makeFolder(folder)
-      guard makeFile(path) || errno == EEXIST else { throw StoreFault(errno: errno) }
+      try AtomicFile.makeEmpty(path)
       try AtomicFile.syncFolder(of: path)
     } catch { throw .folder(error) }
-  }
-
-  private static func makeFile(_ path: String) -> Bool {
-    let descriptor = systemOpen(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-    return descriptor >= 0 && systemClose(descriptor) == 0
   }
 
   static func key(
@@ -115,7 +106,7 @@ extension SealedStorage {
     _ seal: borrowing SealKeys, _ connection: SQLConnection, _ version: Int
   ) throws(SealedStorageError) -> Bool {
     let proof = [UInt8](seal.proof.span)
-    do throws(SQLError) {
+    return try database { () throws(SQLError) in
       if version == 0 {
         try connection.transaction { () throws(SQLError) in
           try connection.migrate(steps)
@@ -130,6 +121,6 @@ extension SealedStorage {
       guard ConstantTime.equal(found.span, proof.span) else { return false }
       try connection.migrate(steps)
       return true
-    } catch { throw .storage(MLSStorageError(error)) }
+    }
   }
 }

@@ -110,15 +110,10 @@ package final class SealedStorage: MLSStorage {
   package func apply(_ transaction: MLSTransaction) throws(MLSStorageError) {
     try with { open throws(SQLError) in
       let (records, names) = (open.records, open.names)
-      guard open.isInBatch else {
-        return try records.transaction { () throws(SQLError) in try records.apply(transaction, names) }
-      }
-      do throws(SQLError) {
+      if open.isInBatch {
         try records.part { () throws(SQLError) in try records.apply(transaction, names) }
-      } catch {
-        // The database undid the parts before it too.
-        if error == .unusable { open.connection.refuseEverything() }
-        throw error
+      } else {
+        try records.transaction { () throws(SQLError) in try records.apply(transaction, names) }
       }
     }
   }

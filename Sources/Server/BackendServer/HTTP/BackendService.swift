@@ -68,14 +68,13 @@ package final class BackendService: WebServerHandler {
   package func body(
     of request: HTTPRequest, byteCount: Int64, responder: HTTPResponder
   ) -> HTTPBodyDecision {
-    let (request, requestID) = requestIDs.named(request)
-    let part = parts.first { $0.owns(request) }
     do throws(APIError) {
-      guard let part else {
+      guard let part = parts.first(where: { $0.owns(request) }) else {
         _ = try admit(request, table.match(request.method, request.path))
         return .collect
       }
       guard !isDraining.load(ordering: .relaxed) else { throw APIError(.unavailable(.overloaded)) }
+      let (request, requestID) = requestIDs.named(request)
       let decision = part.body(of: request, byteCount: byteCount, responder: responder)
       switch decision {
       case .collect: break
@@ -83,20 +82,22 @@ package final class BackendService: WebServerHandler {
       case .stream: begin(responder, requestID).route = part.name
       }
       return decision
-    } catch {
-      metrics.refused(part?.name ?? table.match(request.method, request.path).name, error.status)
-      return .refuse(response(error, requestID))
-    }
+    } catch { return .refuse(refused(request, as: routeName(request), error)) }
   }
 
   /// What the web server refuses by itself is a refusal like all others.
   package func refusal(_ refusal: RequestRefusal, of request: HTTPRequest) -> HTTPResponse {
-    let error = APIError(refusal)
     // Of whom there are too many, not even the path is looked at.
-    let name =
-      refusal == .tooManyRequests
-      ? "none"
-      : parts.first { $0.owns(request) }?.name ?? table.match(request.method, request.path).name
+    refused(
+      request, as: refusal == .tooManyRequests ? "none" : routeName(request), APIError(refusal))
+  }
+
+  private func routeName(_ request: HTTPRequest) -> String {
+    parts.first { $0.owns(request) }?.name ?? table.match(request.method, request.path).name
+  }
+
+  /// Counts and answers a request whose body was not read.
+  private func refused(_ request: HTTPRequest, as name: String, _ error: APIError) -> HTTPResponse {
     metrics.refused(name, error.status)
     return response(error, requestIDs.named(request).id)
   }

@@ -2,6 +2,7 @@ import Glibc
 import PalbeCrypto
 import PalbeEventLoop
 import PalbeUnits
+import PalbeWire
 
 /// The folder with everything that a server keeps, locked for one process.
 ///
@@ -60,7 +61,7 @@ package final class DataFolder: Sendable {
     let file = try folder("keys") + "/" + name
     do throws(KeyFile.Failure) {
       let key = try KeyFile(file).readOrMake(byteCount: 32)
-      return key.span.withUnsafeBufferPointer { Array($0) }
+      return [UInt8](key.span)
     } catch { throw Failure(description: error.description) }
   }
 

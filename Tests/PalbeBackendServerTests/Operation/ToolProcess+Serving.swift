@@ -1,0 +1,12 @@
+import PalbeTestKit
+
+extension ToolProcess {
+  /// The real server on a free port, which `readPort` tells.
+  static func serving(
+    _ data: String, _ more: [String] = [], fileByteLimit: Int? = nil, environment: [String: String] = [:]
+  ) throws -> ToolProcess {
+    try ToolProcess(
+      "palbe-server", ["serve", "--dev", "--data", data, "--port", "0"] + more, fileByteLimit: fileByteLimit,
+      environment: environment)
+  }
+}
