@@ -128,8 +128,9 @@ extension ChatEngine {
       else { continue }
       changes += try fold(.roleChanged(user, role), by: committer, at: seq, in: chat, &transaction)
     }
+    let (oldDevices, newDevices) = (before.devicesByUser, after.devicesByUser)
     for user in old.intersection(new).subtracting(renewed).sorted() {
-      guard before.devices(of: user) != after.devices(of: user), user != me else { continue }
+      guard oldDevices[user] != newDevices[user], user != me else { continue }
       changes += try fold(.keyChanged(user), by: committer, at: seq, in: chat, &transaction)
     }
     return changes
@@ -148,9 +149,10 @@ extension ChatEngine {
   private mutating func followed(
     _ before: GroupSnapshot, _ after: GroupSnapshot, in chat: Chat, isOwn: Bool, wasPrepared: Bool
   ) throws(MLSStorageError) {
+    let (oldDevices, newDevices) = (before.devicesByUser, after.devicesByUser)
     for user in Set(before.shape.members.keys).union(after.shape.members.keys).sorted() {
-      let old = before.devices(of: user)
-      let new = after.devices(of: user)
+      let old = oldDevices[user] ?? []
+      let new = newDevices[user] ?? []
       guard old != new else { continue }
       events.append(
         .devicesChanged(

@@ -36,8 +36,9 @@ extension ChatEngine {
       }
     }
     let packages = keyPackages(run.claimed)
-    let added = shape.users.filter { user in user != me && packages.contains { $0.name.user == user } }
-    if !isReset, let missing = shape.users.first(where: { $0 != me && !added.contains($0) }) {
+    let reached = Set(packages.map(\.name.user))
+    let added = shape.users.filter { $0 != me && reached.contains($0) }
+    if !isReset, let missing = shape.users.first(where: { $0 != me && !reached.contains($0) }) {
       return try fail(chat, code: ServerRefusal.noKeyPackage(missing).code)
     }
     var prepared = GroupOperation.Prepared(key: makeKey(), groupID: random.bytes(32))
