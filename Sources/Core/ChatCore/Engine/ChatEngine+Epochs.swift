@@ -12,17 +12,15 @@ extension ChatEngine {
     case known
   }
 
-  /// Carries out a commit; true when there is a new epoch, or no group any more.
+  /// Carries out a commit.
   /// - Parameter row: the queue's row that brought it, which is done with then.
-  @discardableResult
   mutating func enter(
-    _ chat: Chat, _ group: Chat.Group, seq: Int64, at serverAt: WallTime, own: Bool, row: ServerLogRow? = nil,
+    _ chat: Chat, _ group: Chat.Group, seq: Int64, row: ServerLogRow? = nil,
     _ body: (inout MLSGroup, UInt64) throws(MLSError) -> ProcessedMessage
-  ) throws(MLSStorageError) -> Bool {
+  ) throws(MLSStorageError) {
     try load(chat)
     guard let before = GroupSnapshot(group.stored.group) else { throw .inconsistent }
     let prepared = chat.operations.first?.prepared
-    let ownCommit = prepared?.commit
     let at = seconds
     var violation: CommitRules.Violation?
     var changes: [TranscriptChange] = []
@@ -60,23 +58,20 @@ extension ChatEngine {
       case .entered(let after, let committer, _):
         kept.write(&transaction)
         changes = try self.note(before, after, by: committer, seq: seq, in: chat, &transaction)
-        self.settle(chat, own: ownCommit, &transaction)
+        self.settle(chat, &transaction)
         self.save(chat, &transaction)
       }
     }
     switch result {
-    case .success(.known): return true
-    case .success(.removed):
-      try ended(chat, changes)
-      return true
+    case .success(.known): break
+    case .success(.removed): try ended(chat, changes)
     case .success(.entered(let after, let committer, let isExternal)):
       tell(changes, of: chat)
-      try followed(
-        before, after, in: chat, isOwn: own || committer == device.name, wasPrepared: ownCommit != nil)
-      if own || committer == device.name, let prepared { try tellProfile(prepared, in: chat, before, after) }
+      let isOwn = committer == device.name
+      try followed(before, after, in: chat, isOwn: isOwn, wasPrepared: prepared?.commit != nil)
+      if isOwn, let prepared { try tellProfile(prepared, in: chat, before, after) }
       if isExternal { try tellProfile(afterExternal: after, in: chat) }
-      return true
-    case .failure(let error): return try refused(error, violation, chat, row)
+    case .failure(let error): try refused(error, violation, chat, row)
     }
   }
 
@@ -84,16 +79,11 @@ extension ChatEngine {
   /// in any case the others are in an epoch that this device does not reach.
   private mutating func refused(
     _ error: MLSError, _ violation: CommitRules.Violation?, _ chat: Chat, _ row: ServerLogRow?
-  ) throws(MLSStorageError) -> Bool {
-    if violation == nil, case .message(.staleCommit) = error { return true }
-    if violation == nil, case .state(.removed) = error { return true }
-    if let row {
-      var transaction = MLSTransaction()
-      processed(row, of: chat, &transaction)
-      try storage.apply(transaction)
-    }
+  ) throws(MLSStorageError) {
+    if violation == nil, case .message(.staleCommit) = error { return }
+    if violation == nil, case .state(.removed) = error { return }
+    if let row { try pass(row, in: chat) }
     try diverge(chat)
-    return true
   }
 
   /// Folds what a commit did to the members, and notes it in the head.
@@ -137,8 +127,8 @@ extension ChatEngine {
   }
 
   /// What the first operation had prepared for the epoch that ended is void, or done.
-  private mutating func settle(_ chat: Chat, own: ServerCommit?, _ transaction: inout MLSTransaction) {
-    guard own != nil, var operation = chat.operations.first, operation.prepared?.commit != nil else { return }
+  private mutating func settle(_ chat: Chat, _ transaction: inout MLSTransaction) {
+    guard var operation = chat.operations.first, operation.prepared?.commit != nil else { return }
     operation.prepared = nil
     operation.attempts &+= 1
     chat.operations[0] = operation

@@ -57,7 +57,7 @@ extension ChatEngine {
   }
 
   /// Notes that a row is done with.
-  private func pass(_ row: ServerLogRow, in chat: Chat) throws(MLSStorageError) {
+  func pass(_ row: ServerLogRow, in chat: Chat) throws(MLSStorageError) {
     var transaction = MLSTransaction()
     processed(row, of: chat, &transaction)
     try storage.apply(transaction)
