@@ -28,7 +28,8 @@ extension ChatEngine {
         // The server tells those who stay; another device of the user's own is told by this.
         end(chat, .left, &transaction)
       } else {
-        changes += try depart(incoming.sender.user, by: incoming.sender, at: incoming.seq, chat, &transaction)
+        changes += try depart(
+          incoming.sender.user, by: incoming.sender, at: incoming.seq - chat.head.seqBase, chat, &transaction)
       }
     }
     return changes
