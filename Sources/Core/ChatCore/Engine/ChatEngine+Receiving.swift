@@ -9,11 +9,11 @@ extension ChatEngine {
     _ row: ServerLogRow, in chat: Chat, _ group: Chat.Group
   ) throws(MLSStorageError) {
     try load(chat)
-    let at = now
+    let (at, seconds) = (now, self.seconds)
     var sender: DeviceName?
     var outcome = Received.nothing
     let result = try group.update { group throws(MLSError) in
-      let message = try group.process(row.blob, at: UInt64(clamping: at.wall.seconds))
+      let message = try group.process(row.blob, at: seconds)
       if case .application(let data) = message {
         sender = group.member(data.sender, in: data.epoch).flatMap { DeviceName(credential: $0.credential) }
       }
