@@ -123,7 +123,7 @@ extension ChatEngine {
       try rebase(chat)
     case .failure(let refusal):
       switch refusal {
-      case .notAMember, .chatNotFound: try wasRemoved(from: chat, seq: nil)
+      case _ where refusal.saysOut: try wasRemoved(from: chat)
       case .other("invalid_request"), .forbidden, .idempotencyMismatch:
         // The server knows more than this device, such as that somebody is in already.
         if operation.attempts < 2 { try rebase(chat) } else { try giveUp(chat, code: refusal.code) }

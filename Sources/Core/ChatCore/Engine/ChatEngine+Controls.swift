@@ -72,7 +72,7 @@ extension ChatEngine {
     chat.sending = .idle
     var transaction = MLSTransaction()
     if let groupID = chat.head.groupID {
-      transaction.eraseAll(under: MLSRecordKey(group: groupID, name: []))
+      transaction.eraseGroup(groupID)
       byGroupID[groupID] = nil
     }
     chat.group = nil
@@ -112,7 +112,7 @@ extension ChatEngine {
     _ order: UInt64, in id: ChatID, _ result: Result<ServerAnswer, ServerRefusal>
   ) throws(MLSStorageError) {
     guard let (chat, operation) = underway(order, in: id) else { return }
-    if case .failure(let refusal) = result, refusal != .notAMember, refusal != .chatNotFound {
+    if case .failure(let refusal) = result, !refusal.saysOut {
       return try fail(chat, code: refusal.code)
     }
     if let command = chat.commands.removeValue(forKey: operation.order) {

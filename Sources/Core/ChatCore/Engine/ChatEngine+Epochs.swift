@@ -171,7 +171,7 @@ extension ChatEngine {
       profile.nameVersion.seq > prepared.sealedName || profile.timerVersion.seq > prepared.sealedTimer,
       !Set(after.devices.values).isSubset(of: before.devices.values)
     else { return }
-    try sendProfile(profile, in: chat)
+    try sendControl(.profile(profile), in: chat)
   }
 
   /// Who came in from outside cannot open what was sealed before: of those who may name the group one device tells, the
@@ -179,20 +179,11 @@ extension ChatEngine {
   private mutating func tellProfile(
     afterExternal after: GroupSnapshot, in chat: Chat
   ) throws(MLSStorageError) {
-    let tellers = after.devices.filter { (after.shape.role(of: $0.value.user) ?? .member) >= .admin }
+    let tellers = after.devices.filter { after.shape.isAdmin($0.value.user) }
     guard let teller = tellers.min(by: { $0.key < $1.key })?.value, teller == device.name,
       let profile = chat.transcript?.summary.profile, profile.name != nil || profile.timer != nil
     else { return }
-    try sendProfile(profile, in: chat)
-  }
-
-  private mutating func sendProfile(_ profile: GroupProfile, in chat: Chat) throws(MLSStorageError) {
-    let envelope = Envelope(
-      id: ClientMessageID(at: now.wall, using: &random), sentAt: now.wall,
-      content: .control(.profile(profile)))
-    do throws(EngineError) { try send(envelope, in: chat) } catch {
-      if case .storage(let fault) = error { throw fault }
-    }
+    try sendControl(.profile(profile), in: chat)
   }
 
   /// Whether an operation needs no further commit: looked at after each of our own.
@@ -219,7 +210,7 @@ extension ChatEngine {
     if let groupID = chat.head.groupID {
       // What StoredGroup just wrote goes with the rest.
       var transaction = MLSTransaction()
-      transaction.eraseAll(under: MLSRecordKey(group: groupID, name: []))
+      transaction.eraseGroup(groupID)
       chat.head.groupID = nil
       transaction.put(chat.head, RecordKey.chat(chat.id))
       try storage.apply(transaction)
@@ -233,7 +224,7 @@ extension ChatEngine {
   }
 
   /// The server says that this user is not in the group any more.
-  mutating func wasRemoved(from chat: Chat, seq: Int64?) throws(MLSStorageError) {
+  mutating func wasRemoved(from chat: Chat) throws(MLSStorageError) {
     guard chat.head.standing != .removed, chat.head.standing != .left else { return }
     try load(chat)
     var transaction = MLSTransaction()

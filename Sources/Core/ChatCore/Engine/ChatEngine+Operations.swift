@@ -67,10 +67,8 @@ extension ChatEngine {
 
   /// A welcome must come first; who is out gets nowhere.
   private mutating func waitForGroup(_ chat: Chat) throws(MLSStorageError) {
-    switch chat.head.standing {
-    case .adopting, .resetting, .founding: chat.run = nil
-    default: try finish(chat, .failed(code: "not_a_member"))
-    }
+    guard chat.head.standing.awaitsGroup else { return try finish(chat, .failed(code: "not_a_member")) }
+    chat.run = nil
   }
 
   /// The operation that is underway, if it is this one.
@@ -99,7 +97,7 @@ extension ChatEngine {
       try viewed(view, for: operation, in: chat)
     case .success: break
     case .failure(let refusal):
-      if refusal == .notAMember || refusal == .chatNotFound { try wasRemoved(from: chat, seq: nil) }
+      if refusal.saysOut { try wasRemoved(from: chat) }
       if underway(order, in: id) != nil { try fail(chat, code: refusal.code) }
     }
   }
@@ -191,8 +189,7 @@ extension ChatEngine {
     guard let operation = chat.operations.first else { return }
     guard case .setRole(let user, let role) = operation.intent else { return try finish(chat, .done) }
     // The server's word on roles follows the group's.
-    var next = GroupOperation(chat: chat.id, order: operation.order, intent: .tellRole(user, role))
-    next.attempts = 0
+    let next = GroupOperation(chat: chat.id, order: operation.order, intent: .tellRole(user, role))
     chat.operations[0] = next
     chat.run = nil
     var transaction = MLSTransaction()

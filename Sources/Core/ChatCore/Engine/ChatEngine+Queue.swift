@@ -133,8 +133,7 @@ extension ChatEngine {
       queue.blockedBy = id
       return false
     }
-    if chat.head.standing == .adopting || chat.head.standing == .resetting || chat.head.standing == .founding
-    {
+    if chat.head.standing.awaitsGroup {
       // Ours, if the founding was: then its answer is on the way.
       if let groupID = header?.groupID, groupID == chat.operations.first?.prepared?.groupID {
         queue.blockedBy = chat.id
@@ -207,7 +206,7 @@ extension ChatEngine {
       }
     case .success: break
     case .failure(let refusal):
-      if refusal == .notAMember || refusal == .chatNotFound { try wasRemoved(from: chat, seq: nil) }
+      if refusal.saysOut { try wasRemoved(from: chat) }
     }
     try logArrived(in: chat)
     try resumeQueue(for: id)

@@ -91,12 +91,7 @@ extension ChatEngine {
     case .leaving: if user == me { try ended(chat, []) } else { tidyLater(chat, isOwn: false) }
     case .timer where user != me:
       // Tells that this device has it (S0-86).
-      let answer = Envelope(
-        id: ClientMessageID(at: now.wall, using: &random), sentAt: now.wall,
-        content: .control(.timerAcknowledged(envelope.id)))
-      do throws(EngineError) { try send(answer, in: chat) } catch {
-        if case .storage(let fault) = error { throw fault }
-      }
+      try sendControl(.timerAcknowledged(envelope.id), in: chat)
     default: break
     }
   }
