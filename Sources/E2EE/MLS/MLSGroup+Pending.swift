@@ -22,18 +22,18 @@ extension MLSGroup {
   ) throws(MLSError) -> SymmetricKey {
     try requireActive()
     guard let pending else { throw .state(.noCommitPending) }
-    guard (0...255 * crypto.hashByteCount).contains(length) else { throw .state(.exportTooLong) }
-    guard
-      let secret = pending.staged.epoch.secrets.export(
-        label: Array(label.utf8), context: context, byteCount: length, crypto: crypto)
-    else { throw .state(.exporterWiped) }
-    return secret.key.copy()
+    return try exportSecret(
+      of: pending.staged.epoch, label: Array(label.utf8), context: context, length: length)
   }
 
   /// The member that had a leaf in an epoch which is still readable: who sent a message of that epoch.
   public func member(_ leaf: LeafIndex, in epochNumber: UInt64) -> Member? {
-    if epochNumber == epoch.context.epoch { return epoch.tree[leaf].map { Member(leaf, $0) } }
-    return past.first { $0.number == epochNumber }.flatMap { $0.tree[leaf] }.map { Member(leaf, $0) }
+    tree(in: epochNumber).flatMap { $0[leaf] }.map { Member(leaf, $0) }
+  }
+
+  /// The tree of an epoch that is still readable.
+  func tree(in number: UInt64) -> RatchetTree? {
+    number == epochNumber ? epoch.tree : past.first { $0.number == number }?.tree
   }
 
   func makeGroupInfo(

@@ -104,6 +104,12 @@ public struct MLSGroup: ~Copyable, Sendable {
     label: [UInt8], context: [UInt8], length: Int
   ) throws(MLSError) -> SymmetricKey {
     try requireActive()
+    return try exportSecret(of: epoch, label: label, context: context, length: length)
+  }
+
+  func exportSecret(
+    of epoch: EpochState, label: [UInt8], context: [UInt8], length: Int
+  ) throws(MLSError) -> SymmetricKey {
     guard (0...255 * crypto.hashByteCount).contains(length) else { throw .state(.exportTooLong) }
     guard
       let secret = epoch.secrets.export(

@@ -64,10 +64,11 @@ extension MLSGroup {
     guard let secret = resumptionSecret(number) else { return nil }
     var reInit: ReInit?
     if case .reInitialised(let parameters) = status, number == epochNumber { reInit = parameters }
-    let tree = number == epochNumber ? epoch.tree : past.first { $0.number == number }?.tree
     return ResumptionKey(
       context, epoch: number,
-      members: tree.map { tree in tree.members.compactMap { leaf in tree[leaf].map { Member(leaf, $0) } } },
+      members: tree(in: number).map { tree in
+        tree.members.compactMap { leaf in tree[leaf].map { Member(leaf, $0) } }
+      },
       reInit: reInit, secret: secret)
   }
 

@@ -18,7 +18,6 @@ package struct ChatHistory {
 
   package let world: ChatWorld
   private var settings: Settings
-  private var groups: [GroupID] = []
   private var number = 0
   /// What was done, for a report.
   package private(set) var log: [String] = []

@@ -4,7 +4,7 @@ import PalbeUnits
 
 /// Beside the engines: what is done to the server, or asked of it, directly.
 extension ChatWorld {
-  private func caller(_ phone: Phone) -> Caller {
+  func caller(_ phone: Phone) -> Caller {
     Caller(user: phone.user, device: phone.engine?.deviceName.device)
   }
 

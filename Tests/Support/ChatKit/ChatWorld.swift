@@ -280,11 +280,8 @@ package final class ChatWorld {
     if let refusal = refuses?(phone, request.request) { return .failure(refusal) }
     let live = connection.flatMap { owners[$0] === phone ? ConnectionID($0) : nil }
     guard let mapped = ServerMapping.request(request.request, live) else { return .failure(.unreachable) }
-    var caller = Caller(user: phone.user, device: nil)
-    if case .enrol = request.request {
-    } else {
-      caller = Caller(user: phone.user, device: phone.engine?.deviceName.device)
-    }
+    var caller = self.caller(phone)
+    if case .enrol = request.request { caller = Caller(user: phone.user, device: nil) }
     let key = request.idempotencyKey.map {
       IdempotencyKey(key: $0, digest: Array("\(request.request.hashValue)".utf8))
     }
@@ -339,9 +336,9 @@ package final class ChatWorld {
 
   private func beat(_ id: UInt64) {
     schedule(after: 25_000, isBackground: true) { world in
-      guard let phone = world.owners[id], let device = phone.engine?.deviceName.device else { return }
+      guard let phone = world.owners[id], phone.engine != nil else { return }
       _ = try? world.backend.handle(
-        .heartbeat(ConnectionID(id)), from: Caller(user: phone.user, device: device), at: world.serverTime)
+        .heartbeat(ConnectionID(id)), from: world.caller(phone), at: world.serverTime)
       world.beat(id)
     }
   }

@@ -50,7 +50,6 @@ package final class CrashingStorage: MLSStorage {
   }
   /// Nothing is armed any more.
   package func disarm() { trap.withLock { $0 = nil } }
-  package var isArmed: Bool { trap.withLock { $0 != nil } }
 
   package func read(_ key: MLSRecordKey) throws(MLSStorageError) -> MLSRecord? { disk.read(key) }
   package func keys(under prefix: MLSRecordKey) throws(MLSStorageError) -> [MLSRecordKey] {

@@ -51,8 +51,6 @@ final class Chat {
   var isTellingRead = false
   var typing = TypingState()
   var online: Set<UserID> = []
-  /// Secrets of epochs that ended, until they are to go.
-  var kept: [UInt64: Instant] = [:]
   var lastUse: UInt64 = 0
 
   var id: ChatID { head.id }
@@ -60,10 +58,7 @@ final class Chat {
   init(_ head: ChatHead) { self.head = head }
 
   /// The other user of a direct chat; oneself in a chat with oneself.
-  func peer(of me: UserID) -> UserID? {
-    guard head.shape.isDirect else { return nil }
-    return head.shape.users.first { $0 != me } ?? me
-  }
+  func peer(of me: UserID) -> UserID? { head.shape.peer(of: me) }
 }
 
 extension Chat.Group {

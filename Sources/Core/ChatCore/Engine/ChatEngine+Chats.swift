@@ -91,9 +91,7 @@ extension ChatEngine {
     case .leave(let chat): try leave(try activeChat(chat), id)
     case .reset(let chat):
       let chat = try activeChat(chat, orDiverged: true)
-      guard chat.head.shape.isDirect || chat.head.shape.role(of: me) ?? .member >= .admin else {
-        throw .forbidden
-      }
+      guard chat.head.shape.isDirect || chat.head.shape.isAdmin(me) else { throw .forbidden }
       try queue(.reset, for: chat, id)
     case .markRead(let chat, let seq): try markRead(chat, upTo: seq, id)
     case .setNotifyScope(let chat, let scope):

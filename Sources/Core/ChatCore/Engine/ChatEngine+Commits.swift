@@ -108,7 +108,7 @@ extension ChatEngine {
     _ order: UInt64, in id: ChatID, _ result: Result<ServerAnswer, ServerRefusal>
   ) throws(MLSStorageError) {
     guard let (chat, operation) = underway(order, in: id), let prepared = operation.prepared,
-      let commit = prepared.commit
+      prepared.commit != nil
     else { return }
     switch result {
     case .success(.committed(let seq, _)):
@@ -123,24 +123,27 @@ extension ChatEngine {
       try rebase(chat)
     case .failure(let refusal):
       switch refusal {
-      case .notAMember, .chatNotFound: try wasRemoved(from: chat, seq: nil)
+      case _ where refusal.saysOut: try wasRemoved(from: chat)
       case .other("invalid_request"), .forbidden, .idempotencyMismatch:
         // The server knows more than this device, such as that somebody is in already.
         if operation.attempts < 2 { try rebase(chat) } else { try giveUp(chat, code: refusal.code) }
       default: try giveUp(chat, code: refusal.code)
       }
     }
-    _ = commit
   }
 
   /// The commit is dropped and made anew, from what the group is by then; not for ever.
-  mutating func rebase(_ chat: Chat) throws(MLSStorageError) {
+  /// - Parameter epoch: others ended it first, and the group must have left it before.
+  private mutating func rebase(_ chat: Chat, after epoch: UInt64? = nil) throws(MLSStorageError) {
     guard let operation = chat.operations.first else { return }
     guard Int(operation.attempts) < configuration.rebaseLimit else {
       return try giveUp(chat, code: "rebase_exhausted")
     }
     try clearPending(chat)
     try dropPrepared(chat)
+    if let epoch, chat.head.epoch <= epoch {
+      chat.run = Chat.Run(order: operation.order, waitsFor: epoch + 1)
+    }
     fetchQueue()
     try advanceOperations(of: chat)
   }
@@ -161,40 +164,26 @@ extension ChatEngine {
       !run.isPosted, run.waitsFor == nil, operation.intent != .found, operation.intent != .reset
     else { return }
     // Still there, so ours is not in the log.
-    _ = prepared
     if operation.intent == .rejoin {
       try dropPrepared(chat, erasing: prepared.groupID)
       return try advanceOperations(of: chat)
     }
-    let epoch = prepared.commit?.epoch ?? 0
-    guard Int(operation.attempts) < configuration.rebaseLimit else {
-      return try giveUp(chat, code: "rebase_exhausted")
-    }
-    try clearPending(chat)
-    try dropPrepared(chat)
-    chat.run = Chat.Run(order: operation.order)
-    chat.run?.waitsFor = epoch + 1
-    if chat.head.epoch > epoch { chat.run = nil }
-    fetchQueue()
-    try advanceOperations(of: chat)
+    try rebase(chat, after: prepared.commit?.epoch ?? 0)
   }
 
   /// The server took our commit.
   private mutating func mergeOwn(_ chat: Chat, seq: Int64) throws(MLSStorageError) {
     guard let group = try group(of: chat), group.stored.group.hasPendingCommit else { return }
-    try enter(chat, group, seq: seq, at: now.wall, own: true) { group, seconds throws(MLSError) in
+    try enter(chat, group, seq: seq) { group, seconds throws(MLSError) in
       .ownCommit(try group.mergePendingCommit(at: seconds))
     }
   }
 
-  /// Carries out a commit of the log. True when the group is in the next epoch, or is no more.
+  /// Carries out a commit of the log.
   mutating func carryOut(
     commit row: ServerLogRow, in chat: Chat, _ group: Chat.Group, byQueue: Bool
-  ) throws(MLSStorageError) -> Bool {
-    var processed: ServerLogRow?
-    if byQueue { processed = row }
-    return try enter(chat, group, seq: row.seq, at: row.at, own: false, row: processed) {
-      group, seconds throws(MLSError) in
+  ) throws(MLSStorageError) {
+    try enter(chat, group, seq: row.seq, row: byQueue ? row : nil) { group, seconds throws(MLSError) in
       try group.process(row.blob, at: seconds)
     }
   }

@@ -39,10 +39,6 @@ extension ChatEngine {
   /// Somebody left: their leaves are to be removed by whoever is first.
   mutating func memberLeft(_ user: UserID, _ chat: Chat) throws(MLSStorageError) {
     if user == me { return try leftElsewhere(chat) }
-    try departed(user, chat)
-  }
-
-  mutating func departed(_ user: UserID, _ chat: Chat) throws(MLSStorageError) {
     guard chat.head.standing == .active else { return }
     try load(chat)
     var transaction = MLSTransaction()
@@ -53,14 +49,12 @@ extension ChatEngine {
     tidyLater(chat, isOwn: false)
   }
 
-  /// Notes that somebody left, with the clearing up that follows.
+  /// Notes that somebody left, at a number of the server's, with the clearing up that follows.
   mutating func depart(
     _ user: UserID, by sender: DeviceName?, at seq: Int64, _ chat: Chat, _ transaction: inout MLSTransaction
   ) throws(MLSStorageError) -> [TranscriptChange] {
     guard chat.head.shape.members[user] != nil, chat.head.departed.insert(user).inserted else { return [] }
-    let changes = try fold(
-      .memberLeft(user), by: sender, at: seq - (sender == nil ? 0 : chat.head.seqBase), in: chat, &transaction
-    )
+    let changes = try fold(.memberLeft(user), by: sender, at: seq, in: chat, &transaction)
     // Of a direct chat nothing is left to clear up.
     if !chat.head.shape.isDirect { tidy(chat, &transaction) }
     save(chat, &transaction)
@@ -78,7 +72,7 @@ extension ChatEngine {
     chat.sending = .idle
     var transaction = MLSTransaction()
     if let groupID = chat.head.groupID {
-      transaction.eraseAll(under: MLSRecordKey(group: groupID, name: []))
+      transaction.eraseGroup(groupID)
       byGroupID[groupID] = nil
     }
     chat.group = nil
@@ -118,7 +112,7 @@ extension ChatEngine {
     _ order: UInt64, in id: ChatID, _ result: Result<ServerAnswer, ServerRefusal>
   ) throws(MLSStorageError) {
     guard let (chat, operation) = underway(order, in: id) else { return }
-    if case .failure(let refusal) = result, refusal != .notAMember, refusal != .chatNotFound {
+    if case .failure(let refusal) = result, !refusal.saysOut {
       return try fail(chat, code: refusal.code)
     }
     if let command = chat.commands.removeValue(forKey: operation.order) {

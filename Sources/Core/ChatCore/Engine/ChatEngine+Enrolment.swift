@@ -32,10 +32,7 @@ extension ChatEngine {
   private mutating func makeKeyPackages(
     _ count: Int, lastResort: Bool
   ) throws(MLSStorageError) -> [KeyPackageBundle] {
-    let seconds = UInt64(clamping: now.wall.seconds)
-    let lifetime = Lifetime(
-      notBefore: seconds - min(seconds, 3_600),
-      notAfter: seconds + UInt64(clamping: configuration.keyPackageLifetime.nanoseconds / 1_000_000_000))
+    let lifetime = self.lifetime
     var bundles: [KeyPackageBundle] = []
     do throws(MLSError) {
       for _ in 0..<count { bundles.append(try client.makeKeyPackage(lifetime: lifetime, using: &random)) }

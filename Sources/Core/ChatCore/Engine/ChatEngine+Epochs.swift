@@ -12,17 +12,15 @@ extension ChatEngine {
     case known
   }
 
-  /// Carries out a commit; true when there is a new epoch, or no group any more.
+  /// Carries out a commit.
   /// - Parameter row: the queue's row that brought it, which is done with then.
-  @discardableResult
   mutating func enter(
-    _ chat: Chat, _ group: Chat.Group, seq: Int64, at serverAt: WallTime, own: Bool, row: ServerLogRow? = nil,
+    _ chat: Chat, _ group: Chat.Group, seq: Int64, row: ServerLogRow? = nil,
     _ body: (inout MLSGroup, UInt64) throws(MLSError) -> ProcessedMessage
-  ) throws(MLSStorageError) -> Bool {
+  ) throws(MLSStorageError) {
     try load(chat)
     guard let before = GroupSnapshot(group.stored.group) else { throw .inconsistent }
     let prepared = chat.operations.first?.prepared
-    let ownCommit = prepared?.commit
     let at = seconds
     var violation: CommitRules.Violation?
     var changes: [TranscriptChange] = []
@@ -60,23 +58,20 @@ extension ChatEngine {
       case .entered(let after, let committer, _):
         kept.write(&transaction)
         changes = try self.note(before, after, by: committer, seq: seq, in: chat, &transaction)
-        self.settle(chat, own: ownCommit, &transaction)
+        self.settle(chat, &transaction)
         self.save(chat, &transaction)
       }
     }
     switch result {
-    case .success(.known): return true
-    case .success(.removed):
-      try ended(chat, changes)
-      return true
+    case .success(.known): break
+    case .success(.removed): try ended(chat, changes)
     case .success(.entered(let after, let committer, let isExternal)):
       tell(changes, of: chat)
-      try followed(
-        before, after, in: chat, isOwn: own || committer == device.name, wasPrepared: ownCommit != nil)
-      if own || committer == device.name, let prepared { try tellProfile(prepared, in: chat, before, after) }
+      let isOwn = committer == device.name
+      try followed(before, after, in: chat, isOwn: isOwn, wasPrepared: prepared?.commit != nil)
+      if isOwn, let prepared { try tellProfile(prepared, in: chat, before, after) }
       if isExternal { try tellProfile(afterExternal: after, in: chat) }
-      return true
-    case .failure(let error): return try refused(error, violation, chat, row)
+    case .failure(let error): try refused(error, violation, chat, row)
     }
   }
 
@@ -84,16 +79,11 @@ extension ChatEngine {
   /// in any case the others are in an epoch that this device does not reach.
   private mutating func refused(
     _ error: MLSError, _ violation: CommitRules.Violation?, _ chat: Chat, _ row: ServerLogRow?
-  ) throws(MLSStorageError) -> Bool {
-    if violation == nil, case .message(.staleCommit) = error { return true }
-    if violation == nil, case .state(.removed) = error { return true }
-    if let row {
-      var transaction = MLSTransaction()
-      processed(row, of: chat, &transaction)
-      try storage.apply(transaction)
-    }
+  ) throws(MLSStorageError) {
+    if violation == nil, case .message(.staleCommit) = error { return }
+    if violation == nil, case .state(.removed) = error { return }
+    if let row { try pass(row, in: chat) }
     try diverge(chat)
-    return true
   }
 
   /// Folds what a commit did to the members, and notes it in the head.
@@ -128,16 +118,17 @@ extension ChatEngine {
       else { continue }
       changes += try fold(.roleChanged(user, role), by: committer, at: seq, in: chat, &transaction)
     }
+    let (oldDevices, newDevices) = (before.devicesByUser, after.devicesByUser)
     for user in old.intersection(new).subtracting(renewed).sorted() {
-      guard before.devices(of: user) != after.devices(of: user), user != me else { continue }
+      guard oldDevices[user] != newDevices[user], user != me else { continue }
       changes += try fold(.keyChanged(user), by: committer, at: seq, in: chat, &transaction)
     }
     return changes
   }
 
   /// What the first operation had prepared for the epoch that ended is void, or done.
-  private mutating func settle(_ chat: Chat, own: ServerCommit?, _ transaction: inout MLSTransaction) {
-    guard own != nil, var operation = chat.operations.first, operation.prepared?.commit != nil else { return }
+  private mutating func settle(_ chat: Chat, _ transaction: inout MLSTransaction) {
+    guard var operation = chat.operations.first, operation.prepared?.commit != nil else { return }
     operation.prepared = nil
     operation.attempts &+= 1
     chat.operations[0] = operation
@@ -148,9 +139,10 @@ extension ChatEngine {
   private mutating func followed(
     _ before: GroupSnapshot, _ after: GroupSnapshot, in chat: Chat, isOwn: Bool, wasPrepared: Bool
   ) throws(MLSStorageError) {
+    let (oldDevices, newDevices) = (before.devicesByUser, after.devicesByUser)
     for user in Set(before.shape.members.keys).union(after.shape.members.keys).sorted() {
-      let old = before.devices(of: user)
-      let new = after.devices(of: user)
+      let old = oldDevices[user] ?? []
+      let new = newDevices[user] ?? []
       guard old != new else { continue }
       events.append(
         .devicesChanged(
@@ -179,7 +171,7 @@ extension ChatEngine {
       profile.nameVersion.seq > prepared.sealedName || profile.timerVersion.seq > prepared.sealedTimer,
       !Set(after.devices.values).isSubset(of: before.devices.values)
     else { return }
-    try sendProfile(profile, in: chat)
+    try sendControl(.profile(profile), in: chat)
   }
 
   /// Who came in from outside cannot open what was sealed before: of those who may name the group one device tells, the
@@ -187,20 +179,11 @@ extension ChatEngine {
   private mutating func tellProfile(
     afterExternal after: GroupSnapshot, in chat: Chat
   ) throws(MLSStorageError) {
-    let tellers = after.devices.filter { (after.shape.role(of: $0.value.user) ?? .member) >= .admin }
+    let tellers = after.devices.filter { after.shape.isAdmin($0.value.user) }
     guard let teller = tellers.min(by: { $0.key < $1.key })?.value, teller == device.name,
       let profile = chat.transcript?.summary.profile, profile.name != nil || profile.timer != nil
     else { return }
-    try sendProfile(profile, in: chat)
-  }
-
-  private mutating func sendProfile(_ profile: GroupProfile, in chat: Chat) throws(MLSStorageError) {
-    let envelope = Envelope(
-      id: ClientMessageID(at: now.wall, using: &random), sentAt: now.wall,
-      content: .control(.profile(profile)))
-    do throws(EngineError) { try send(envelope, in: chat) } catch {
-      if case .storage(let fault) = error { throw fault }
-    }
+    try sendControl(.profile(profile), in: chat)
   }
 
   /// Whether an operation needs no further commit: looked at after each of our own.
@@ -227,7 +210,7 @@ extension ChatEngine {
     if let groupID = chat.head.groupID {
       // What StoredGroup just wrote goes with the rest.
       var transaction = MLSTransaction()
-      transaction.eraseAll(under: MLSRecordKey(group: groupID, name: []))
+      transaction.eraseGroup(groupID)
       chat.head.groupID = nil
       transaction.put(chat.head, RecordKey.chat(chat.id))
       try storage.apply(transaction)
@@ -241,7 +224,7 @@ extension ChatEngine {
   }
 
   /// The server says that this user is not in the group any more.
-  mutating func wasRemoved(from chat: Chat, seq: Int64?) throws(MLSStorageError) {
+  mutating func wasRemoved(from chat: Chat) throws(MLSStorageError) {
     guard chat.head.standing != .removed, chat.head.standing != .left else { return }
     try load(chat)
     var transaction = MLSTransaction()

@@ -7,7 +7,7 @@ extension ChatEngine {
   mutating func beginFounding(_ chat: Chat, _ transaction: inout MLSTransaction) {
     if let old = chat.head.groupID {
       // A direct chat that somebody left begins again.
-      transaction.eraseAll(under: MLSRecordKey(group: old, name: []))
+      transaction.eraseGroup(old)
       chat.group = nil
       byGroupID[old] = nil
     }
@@ -36,8 +36,9 @@ extension ChatEngine {
       }
     }
     let packages = keyPackages(run.claimed)
-    let added = shape.users.filter { user in user != me && packages.contains { $0.name.user == user } }
-    if !isReset, let missing = shape.users.first(where: { $0 != me && !added.contains($0) }) {
+    let reached = Set(packages.map(\.name.user))
+    let added = shape.users.filter { $0 != me && reached.contains($0) }
+    if !isReset, let missing = shape.users.first(where: { $0 != me && !reached.contains($0) }) {
       return try fail(chat, code: ServerRefusal.noKeyPackage(missing).code)
     }
     var prepared = GroupOperation.Prepared(key: makeKey(), groupID: random.bytes(32))
@@ -157,12 +158,9 @@ extension ChatEngine {
       return GroupSnapshot(group)
     } also: { snapshot, transaction throws(MLSStorageError) in
       guard let snapshot else { throw .inconsistent }
-      if let old, old != prepared.groupID { transaction.eraseAll(under: MLSRecordKey(group: old, name: [])) }
-      chat.head.groupID = prepared.groupID
+      if let old, old != prepared.groupID { transaction.eraseGroup(old) }
       self.bind(chat, to: founded.id, &transaction)
-      chat.head.standing = .active
-      chat.head.epoch = snapshot.epoch
-      chat.head.shape = snapshot.shape
+      chat.head.enter(prepared.groupID, snapshot)
       chat.head.departed = []
       transaction.erase(operation.key)
       self.save(chat, &transaction)
@@ -175,6 +173,11 @@ extension ChatEngine {
     if let command = chat.commands.removeValue(forKey: operation.order) {
       events.append(.finished(command, .done))
     }
+    try arrived(chat)
+  }
+
+  /// A chat has a group that it did not have before: what waited for it goes on.
+  mutating func arrived(_ chat: Chat) throws(MLSStorageError) {
     try entered(chat)
     try resumeQueue(for: chat.id)
     try advance(chat)
@@ -197,7 +200,7 @@ extension ChatEngine {
   ) throws(MLSStorageError) {
     try load(chat)
     var transaction = MLSTransaction()
-    transaction.eraseAll(under: MLSRecordKey(group: prepared.groupID, name: []))
+    transaction.eraseGroup(prepared.groupID)
     finishAll(chat, .done, &transaction)
     chat.head.standing = .adopting
     bind(chat, to: founded.id, &transaction)
@@ -232,7 +235,7 @@ extension ChatEngine {
     chat.run = nil
     var transaction = MLSTransaction()
     transaction.put(chat.operations[0], chat.operations[0].key)
-    if let groupID { transaction.eraseAll(under: MLSRecordKey(group: groupID, name: [])) }
+    if let groupID { transaction.eraseGroup(groupID) }
     try storage.apply(transaction)
   }
 }

@@ -62,13 +62,12 @@ extension ChatEngine {
   }
 
   mutating func subscribed(_ id: ChatID?, _ result: Result<ServerAnswer, ServerRefusal>) {
-    guard let id, let chat = chats[id], case .success(.subscribed(_, let online, let typing)) = result else {
+    guard let id, let chat = chats[id], case .success(.subscribed(_, let online, _)) = result else {
       return
     }
     for user in online.sorted() where user != me && chat.online.insert(user).inserted {
       events.append(.presence(id, user, isOnline: true))
     }
-    _ = typing
   }
 
   mutating func take(_ event: LiveEvent) throws(MLSStorageError) {

@@ -28,12 +28,12 @@ extension ChatEngine {
     }
     chat.run = Chat.Run(order: operation.order)
     switch operation.intent {
-    case .found: claim(Set(chat.head.shape.users), in: chat)
+    case .found: try claim(Set(chat.head.shape.users), in: chat)
     case .reset, .tidy, .rejoin: askOperationView(of: chat)
     case .add(let user):
       guard mayCommit(chat) else { return try waitForGroup(chat) }
       if isMember(user, of: chat) { return try finish(chat, .done) }
-      if operation.attempts > 0 { askOperationView(of: chat) } else { claim([user], in: chat) }
+      if operation.attempts > 0 { askOperationView(of: chat) } else { try claim([user], in: chat) }
     case .remove(let user):
       guard mayCommit(chat) else { return try waitForGroup(chat) }
       guard chat.head.shape.members[user] != nil else { return try finish(chat, .done) }
@@ -67,10 +67,8 @@ extension ChatEngine {
 
   /// A welcome must come first; who is out gets nowhere.
   private mutating func waitForGroup(_ chat: Chat) throws(MLSStorageError) {
-    switch chat.head.standing {
-    case .adopting, .resetting, .founding: chat.run = nil
-    default: try finish(chat, .failed(code: "not_a_member"))
-    }
+    guard chat.head.standing.awaitsGroup else { return try finish(chat, .failed(code: "not_a_member")) }
+    chat.run = nil
   }
 
   /// The operation that is underway, if it is this one.
@@ -99,7 +97,7 @@ extension ChatEngine {
       try viewed(view, for: operation, in: chat)
     case .success: break
     case .failure(let refusal):
-      if refusal == .notAMember || refusal == .chatNotFound { try wasRemoved(from: chat, seq: nil) }
+      if refusal.saysOut { try wasRemoved(from: chat) }
       if underway(order, in: id) != nil { try fail(chat, code: refusal.code) }
     }
   }
@@ -108,20 +106,20 @@ extension ChatEngine {
     _ view: ServerGroupView, for operation: GroupOperation, in chat: Chat
   ) throws(MLSStorageError) {
     switch operation.intent {
-    case .reset: claim(Set(view.members).union([me]), in: chat)
+    case .reset: try claim(Set(view.members).union([me]), in: chat)
     case .rejoin: try rejoin(chat, view)
     case .add(let user):
       // Somebody else was faster, or is not seen here yet.
       if view.members.contains(user), !chat.head.departed.contains(user), view.group.epoch > chat.head.epoch {
         return wait(for: view.group.epoch, chat)
       }
-      claim(Set([user]).union(ownersOfMissing(view, chat)), in: chat)
+      try claim(Set([user]).union(ownersOfMissing(view, chat)), in: chat)
     case .tidy:
       guard chat.head.standing == .active else { return try finish(chat, .done) }
       if view.group.epoch > chat.head.epoch { return wait(for: view.group.epoch, chat) }
       let gone = view.leaves.contains { !$0.isLive } || !chat.head.departed.isEmpty
       guard gone || !view.missingDevices.isEmpty else { return try finish(chat, .done) }
-      claim(ownersOfMissing(view, chat), in: chat)
+      try claim(ownersOfMissing(view, chat), in: chat)
     default: try commit(in: chat)
     }
   }
@@ -140,23 +138,13 @@ extension ChatEngine {
     fetchQueue()
   }
 
-  mutating func claim(_ users: Set<UserID>, in chat: Chat) {
+  private mutating func claim(_ users: Set<UserID>, in chat: Chat) throws(MLSStorageError) {
     guard let order = chat.run?.order else { return }
     chat.run?.wanted = users
     for user in users.sorted() {
       ask(.claimKeyPackages(of: user), for: .claim(chat.id, order: order, user))
     }
-    if users.isEmpty, let error = attempt({ (engine) throws(MLSStorageError) in try engine.commit(in: chat) })
-    {
-      stop(error)
-    }
-  }
-
-  private mutating func attempt(
-    _ body: (inout ChatEngine) throws(MLSStorageError) -> Void
-  ) -> MLSStorageError? {
-    do throws(MLSStorageError) { try body(&self) } catch { return error }
-    return nil
+    if users.isEmpty { try commit(in: chat) }
   }
 
   mutating func claimed(
@@ -201,8 +189,7 @@ extension ChatEngine {
     guard let operation = chat.operations.first else { return }
     guard case .setRole(let user, let role) = operation.intent else { return try finish(chat, .done) }
     // The server's word on roles follows the group's.
-    var next = GroupOperation(chat: chat.id, order: operation.order, intent: .tellRole(user, role))
-    next.attempts = 0
+    let next = GroupOperation(chat: chat.id, order: operation.order, intent: .tellRole(user, role))
     chat.operations[0] = next
     chat.run = nil
     var transaction = MLSTransaction()

@@ -66,7 +66,7 @@ extension ChatEngine {
     if queue.hasMore || queue.isWanted {
       fetchQueue()
     } else {
-      try drained()
+      drained()
     }
   }
 
@@ -90,13 +90,13 @@ extension ChatEngine {
   }
 
   /// Nothing is left: who waits for a commit that did not come asks the log.
-  private mutating func drained() throws(MLSStorageError) {
-    for id in chats.keys.sorted() {
-      guard let chat = chats[id], chat.head.standing == .active else { continue }
+  private mutating func drained() {
+    let behind = chats.values.filter { chat in
       let awaited: UInt64? =
         if case .behind(let epoch) = chat.sending { epoch } else { chat.run?.waitsFor }
-      if let awaited, awaited > chat.head.epoch { askLog(of: chat) }
+      return chat.head.standing == .active && awaited.map { $0 > chat.head.epoch } ?? false
     }
+    for chat in behind.sorted(by: { $0.id < $1.id }) { askLog(of: chat) }
   }
 
   /// Carries a row out; false when it must wait.
@@ -133,8 +133,7 @@ extension ChatEngine {
       queue.blockedBy = id
       return false
     }
-    if chat.head.standing == .adopting || chat.head.standing == .resetting || chat.head.standing == .founding
-    {
+    if chat.head.standing.awaitsGroup {
       // Ours, if the founding was: then its answer is on the way.
       if let groupID = header?.groupID, groupID == chat.operations.first?.prepared?.groupID {
         queue.blockedBy = chat.id
@@ -151,9 +150,10 @@ extension ChatEngine {
     if row.epoch > group.stored.group.epochNumber { return try catchUp(chat, to: row) }
     if row.kind == .commit {
       guard row.epoch == group.stored.group.epochNumber else { return true }
-      return try carryOut(commit: row, in: chat, group, byQueue: true)
+      try carryOut(commit: row, in: chat, group, byQueue: true)
+    } else {
+      try receive(row, in: chat, group)
     }
-    try receive(row, in: chat, group)
     return true
   }
 
@@ -202,11 +202,11 @@ extension ChatEngine {
         guard row.epoch == epoch, epoch < target else { break }
         // Only our own goes before what the queue still has.
         if target == .max, !queue.isDrained, !isOwn(row, chat) { break }
-        guard try carryOut(commit: row, in: chat, group, byQueue: false) else { break }
+        try carryOut(commit: row, in: chat, group, byQueue: false)
       }
     case .success: break
     case .failure(let refusal):
-      if refusal == .notAMember || refusal == .chatNotFound { try wasRemoved(from: chat, seq: nil) }
+      if refusal.saysOut { try wasRemoved(from: chat) }
     }
     try logArrived(in: chat)
     try resumeQueue(for: id)

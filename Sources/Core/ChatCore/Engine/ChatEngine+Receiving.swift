@@ -9,11 +9,11 @@ extension ChatEngine {
     _ row: ServerLogRow, in chat: Chat, _ group: Chat.Group
   ) throws(MLSStorageError) {
     try load(chat)
-    let at = now
+    let (at, seconds) = (now, self.seconds)
     var sender: DeviceName?
     var outcome = Received.nothing
     let result = try group.update { group throws(MLSError) in
-      let message = try group.process(row.blob, at: UInt64(clamping: at.wall.seconds))
+      let message = try group.process(row.blob, at: seconds)
       if case .application(let data) = message {
         sender = group.member(data.sender, in: data.epoch).flatMap { DeviceName(credential: $0.credential) }
       }
@@ -57,7 +57,7 @@ extension ChatEngine {
   }
 
   /// Notes that a row is done with.
-  private func pass(_ row: ServerLogRow, in chat: Chat) throws(MLSStorageError) {
+  func pass(_ row: ServerLogRow, in chat: Chat) throws(MLSStorageError) {
     var transaction = MLSTransaction()
     processed(row, of: chat, &transaction)
     try storage.apply(transaction)
@@ -91,12 +91,7 @@ extension ChatEngine {
     case .leaving: if user == me { try ended(chat, []) } else { tidyLater(chat, isOwn: false) }
     case .timer where user != me:
       // Tells that this device has it (S0-86).
-      let answer = Envelope(
-        id: ClientMessageID(at: now.wall, using: &random), sentAt: now.wall,
-        content: .control(.timerAcknowledged(envelope.id)))
-      do throws(EngineError) { try send(answer, in: chat) } catch {
-        if case .storage(let fault) = error { throw fault }
-      }
+      try sendControl(.timerAcknowledged(envelope.id), in: chat)
     default: break
     }
   }

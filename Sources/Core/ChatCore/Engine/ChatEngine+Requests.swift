@@ -118,10 +118,10 @@ extension ChatEngine {
   /// A fresh name for a request: visible characters.
   mutating func makeKey() -> [UInt8] { random.bytes(24).map { 0x61 + $0 % 26 } }
 
-  /// What waited goes out again.
-  mutating func askAgain(_ id: RequestID) {
+  /// What waited goes out again; `anew`, as if for the first time.
+  mutating func askAgain(_ id: RequestID, anew: Bool = false) {
     guard var flight = flights.removeValue(forKey: id) else { return }
-    flight.attempt += 1
+    flight.attempt = anew ? 0 : flight.attempt + 1
     send(flight)
   }
 
@@ -129,9 +129,7 @@ extension ChatEngine {
   mutating func askAllAgain() {
     for case .again(let id) in timers.keys.sorted(by: Self.isBefore) {
       timers[.again(id)] = nil
-      guard var flight = flights.removeValue(forKey: id) else { continue }
-      flight.attempt = 0
-      send(flight)
+      askAgain(id, anew: true)
     }
   }
 
@@ -241,10 +239,7 @@ extension ChatEngine {
         result.append(
           "\(id): \(operation.intent), \(chat.head.standing), prepared \(operation.prepared != nil)")
       }
-      switch chat.head.standing {
-      case .founding, .adopting, .resetting: result.append("\(id): \(chat.head.standing)")
-      default: break
-      }
+      if chat.head.standing.awaitsGroup { result.append("\(id): \(chat.head.standing)") }
     }
     return result
   }

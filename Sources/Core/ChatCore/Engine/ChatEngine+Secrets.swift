@@ -85,7 +85,7 @@ extension ChatEngine {
 
   /// Erases what is over. A clock that was set back keeps nothing longer than one that was not.
   mutating func dropSecrets(of chat: Chat) throws(MLSStorageError) {
-    try dropSecrets(under: MLSRecordKey.application([5] + chat.id.bytes, in: nil))
+    try dropSecrets(under: RecordKey.secrets(chat.id))
   }
 
   /// What an ended process left.

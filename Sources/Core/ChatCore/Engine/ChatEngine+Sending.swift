@@ -13,7 +13,7 @@ extension ChatEngine {
       guard let chat = engine.chats[id] else { throw .chatNotFound }
       if case .control(.renamed) = content {
         guard !chat.head.shape.isDirect else { throw .chatIsDirect }
-        guard chat.head.shape.role(of: engine.me) ?? .member >= .admin else { throw .forbidden }
+        guard chat.head.shape.isAdmin(engine.me) else { throw .forbidden }
       }
       let envelope = Envelope(
         id: ClientMessageID(at: now.wall, using: &engine.random), sentAt: now.wall, content: content,
@@ -41,6 +41,15 @@ extension ChatEngine {
       tell(changes, of: chat)
       try advance(chat)
     } catch { throw .storage(error) }
+  }
+
+  /// Says something of the engine's own; where it cannot be said nobody waits for it.
+  mutating func sendControl(_ control: ControlBody, in chat: Chat) throws(MLSStorageError) {
+    let envelope = Envelope(
+      id: ClientMessageID(at: now.wall, using: &random), sentAt: now.wall, content: .control(control))
+    do throws(EngineError) { try send(envelope, in: chat) } catch {
+      if case .storage(let fault) = error { throw fault }
+    }
   }
 
   /// Whether a message to a chat must found it first: a draft, or a direct chat that the user left.
@@ -151,7 +160,7 @@ extension ChatEngine {
       fetchQueue()
     default:
       try fail(place, in: chat, code: refusal.code)
-      if refusal == .notAMember || refusal == .chatNotFound { fetchQueue() }
+      if refusal.saysOut { fetchQueue() }
     }
   }
 

@@ -16,8 +16,8 @@ extension ChatEngine {
     _ incoming: Incoming, in chat: Chat, _ transaction: inout MLSTransaction
   ) throws(MLSStorageError) -> [TranscriptChange] {
     if case .control(.renamed) = incoming.envelope.content {
-      let role = chat.head.shape.role(of: incoming.sender.user) ?? .member
-      guard !chat.head.shape.isDirect, role >= .admin else { return [] }
+      let shape = chat.head.shape
+      guard !shape.isDirect, shape.isAdmin(incoming.sender.user) else { return [] }
     }
     if case .control(.profile(let profile)) = incoming.envelope.content {
       take(profile, incoming, in: chat, &transaction)
@@ -28,7 +28,8 @@ extension ChatEngine {
         // The server tells those who stay; another device of the user's own is told by this.
         end(chat, .left, &transaction)
       } else {
-        changes += try depart(incoming.sender.user, by: incoming.sender, at: incoming.seq, chat, &transaction)
+        changes += try depart(
+          incoming.sender.user, by: incoming.sender, at: incoming.seq - chat.head.seqBase, chat, &transaction)
       }
     }
     return changes
@@ -40,8 +41,8 @@ extension ChatEngine {
     _ profile: GroupProfile, _ incoming: Incoming, in chat: Chat, _ transaction: inout MLSTransaction
   ) {
     let known = chat.transcript?.summary.profile ?? GroupProfile()
-    let mayTell = (chat.head.shape.role(of: incoming.sender.user) ?? .member) >= .admin
-    guard mayTell || known == GroupProfile(), profile.nameVersion.seq < incoming.seq,
+    guard chat.head.shape.isAdmin(incoming.sender.user) || known == GroupProfile(),
+      profile.nameVersion.seq < incoming.seq,
       profile.timerVersion.seq < incoming.seq
     else { return }
     chat.transcript?.adopt(profile, in: &transaction)

@@ -71,13 +71,10 @@ extension ChatEngine {
       transaction throws(MLSStorageError) in
       transaction.append(fresh)
       for gone in [old, prepared].compactMap({ $0 }) where gone != groupID {
-        transaction.eraseAll(under: MLSRecordKey(group: gone, name: []))
+        transaction.eraseGroup(gone)
       }
       self.bind(chat, to: name, &transaction)
-      chat.head.groupID = groupID
-      chat.head.standing = .active
-      chat.head.epoch = snapshot.epoch
-      chat.head.shape = snapshot.shape
+      chat.head.enter(groupID, snapshot)
       chat.head.departed = []
       chat.head.wantsView = true
       self.unsealAll(in: chat, &transaction)
@@ -93,22 +90,16 @@ extension ChatEngine {
     chat.group = Chat.Group(stored)
     chat.sending = .idle
     tell(changes, of: chat)
-    try entered(chat)
-    try resumeQueue(for: chat.id)
-    try advance(chat)
+    try arrived(chat)
   }
 
   /// The chat that a group belongs to; nil when there is none yet.
   private func known(_ name: GroupID, _ snapshot: GroupSnapshot) -> Chat? {
     if let chat = chat(named: name) { return chat }
-    guard snapshot.shape.isDirect else { return nil }
-    let peer = snapshot.shape.users.first { $0 != me } ?? me
-    return byPeer[peer].flatMap { chats[$0] }
+    return snapshot.shape.peer(of: me).flatMap { byPeer[$0] }.flatMap { chats[$0] }
   }
 
   /// Answers about what was before this group are nothing any more.
-  func pendingOrders(of chat: Chat) -> [UInt64] { chat.operations.map(\.order) }
-
   mutating func forgetRequests(of chat: Chat) {
     forget { purpose in
       switch purpose {
@@ -242,12 +233,9 @@ extension ChatEngine {
     let group = Chat.Group(stored)
     let old = chat.head.groupID
     var transaction = MLSTransaction()
-    if let old, old != prepared.groupID { transaction.eraseAll(under: MLSRecordKey(group: old, name: [])) }
+    if let old, old != prepared.groupID { transaction.eraseGroup(old) }
     let wasDiverged = chat.head.standing == .diverged
-    chat.head.groupID = prepared.groupID
-    chat.head.standing = .active
-    chat.head.epoch = snapshot.epoch
-    chat.head.shape = snapshot.shape
+    chat.head.enter(prepared.groupID, snapshot)
     chat.head.wantsView = true
     unsealAll(in: chat, &transaction)
     dropOperations(of: chat, &transaction)
@@ -257,11 +245,8 @@ extension ChatEngine {
     try storage.apply(transaction)
     chat.group = group
     tell(changes, of: chat)
-    try entered(chat)
-    try resumeQueue(for: chat.id)
-    try advance(chat)
+    try arrived(chat)
   }
-
 }
 
 extension MLSTransaction {

@@ -18,6 +18,14 @@ package enum ChatStanding: UInt8, Sendable {
   /// It is being founded anew by somebody; a welcome must come.
   case resetting = 8
 
+  /// Somebody's answer or welcome must come before there is a group here.
+  var awaitsGroup: Bool {
+    switch self {
+    case .founding, .adopting, .resetting: true
+    case .draft, .active, .left, .removed, .diverged: false
+    }
+  }
+
   /// What it is to the user (2.3).
   package var state: ChatState {
     switch self {
@@ -60,6 +68,14 @@ package struct ChatHead: ChatRecord {
   init(id: ChatID, shape: GroupShape) {
     self.id = id
     self.shape = shape
+  }
+
+  /// The chat lives in this group from now on.
+  mutating func enter(_ groupID: [UInt8], _ snapshot: GroupSnapshot) {
+    self.groupID = groupID
+    standing = .active
+    epoch = snapshot.epoch
+    shape = snapshot.shape
   }
 
   package init(from reader: inout ByteReader) throws(WireError) {

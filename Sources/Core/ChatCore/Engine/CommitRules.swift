@@ -26,9 +26,11 @@ struct GroupSnapshot: Equatable {
 
   /// The users who have a device in the tree.
   var usersInTree: Set<UserID> { Set(devices.values.map(\.user)) }
-  /// Devices of a user.
-  func devices(of user: UserID) -> Set<DeviceID> {
-    Set(devices.values.filter { $0.user == user }.map(\.device))
+  /// The devices of every user in the tree. Walks all leaves: whoever asks for several users takes it once.
+  var devicesByUser: [UserID: Set<DeviceID>] {
+    var result: [UserID: Set<DeviceID>] = [:]
+    for name in devices.values { result[name.user, default: []].insert(name.device) }
+    return result
   }
 }
 
@@ -68,10 +70,12 @@ enum CommitRules {
     _ before: GroupSnapshot, _ after: GroupSnapshot, committer: DeviceName?, hearsay: Hearsay
   ) throws(Violation) {
     guard before.shape.isDirect == after.shape.isDirect else { throw .kindChanged }
-    guard after.usersInTree.isSubset(of: after.shape.members.keys) else { throw .membersAndLeavesDiffer }
+    let devices = after.devicesByUser
+    guard devices.keys.allSatisfy({ after.shape.members[$0] != nil }) else { throw .membersAndLeavesDiffer }
     guard let committer else { return try checkExternal(before, after) }
     guard let role = before.shape.role(of: committer.user) else { throw .externalCommit }
 
+    let oldDevices = before.devicesByUser
     let old = Set(before.shape.members.keys)
     let new = Set(after.shape.members.keys)
     if before.shape.isDirect, old != new,
@@ -80,7 +84,7 @@ enum CommitRules {
       throw .directMembersChanged
     }
     for user in new.subtracting(old) {
-      guard after.usersInTree.contains(user) else { throw .membersAndLeavesDiffer }
+      guard devices[user] != nil else { throw .membersAndLeavesDiffer }
       guard after.shape.members[user] == .init(role: .member, joinedEpoch: after.epoch) else {
         throw .arrivesWithRole
       }
@@ -98,7 +102,7 @@ enum CommitRules {
       guard was.joinedEpoch == now.joinedEpoch else { throw .ageChanged }
       // Who inherited may be written down as what they are.
       if now.role != was.role, now.role != rest.role(of: user), role != .owner { throw .mayNotGiveRoles }
-      let gone = before.devices(of: user).subtracting(after.devices(of: user))
+      let gone = (oldDevices[user] ?? []).subtracting(devices[user] ?? [])
       if !gone.isEmpty, user != committer.user, !hearsay.changed.contains(user),
         !GroupShape.mayRemove(role, before.shape.role(of: user) ?? .member)
       {

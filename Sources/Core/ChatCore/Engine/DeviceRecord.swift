@@ -24,15 +24,14 @@ struct DeviceRecord: ChatRecord {
   }
 
   init(from reader: inout ByteReader) throws(WireError) {
-    name = DeviceName(user: try reader.id(), device: try reader.id())
+    name = try reader.device()
     standing = try reader.choice("device standing")
     lastResortAt = WallTime(microseconds: try reader.int64())
     isLastResortUsed = try reader.flag()
   }
 
   func encode(into writer: inout ByteWriter) {
-    writer.id(name.user)
-    writer.id(name.device)
+    writer.device(name)
     writer.uint8(standing.rawValue)
     writer.int64(lastResortAt.microseconds)
     writer.flag(isLastResortUsed)

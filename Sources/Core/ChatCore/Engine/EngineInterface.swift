@@ -113,7 +113,6 @@ package enum EngineError: Error, Equatable, Sendable {
   /// A chat that is not known here.
   case chatNotFound
   case chatIsDirect
-  case chatIsGroup
   case chatIsDraft
   /// The user left or was removed.
   case notAMember
@@ -134,7 +133,6 @@ package enum EngineError: Error, Equatable, Sendable {
     case .content: "invalid_request"
     case .chatNotFound, .messageNotFound: "chat_not_found"
     case .chatIsDirect: "chat_is_direct"
-    case .chatIsGroup: "chat_is_group"
     case .chatIsDraft: "chat_is_draft"
     case .notAMember: "not_a_member"
     case .forbidden: "forbidden"

@@ -12,30 +12,48 @@ import PalbeWire
 ///
 /// Their schema is that of `ChatRecord`.
 enum RecordKey {
-  static let device = MLSRecordKey.application([1], in: nil)
-  static let chats = MLSRecordKey.application([2], in: nil)
-  static let outbox = MLSRecordKey.application([3], in: nil)
-  static let operations = MLSRecordKey.application([4], in: nil)
-  static let progress = MLSRecordKey.application([6], in: nil)
-  static let secrets = MLSRecordKey.application([5], in: nil)
-
-  private static func key(_ kind: UInt8, _ chat: ChatID, _ number: UInt64) -> MLSRecordKey {
-    var name = ByteWriter(capacity: 25)
-    name.uint8(kind)
-    name.append(chat.bytes)
-    name.uint64(number)
-    return .application(name.bytes, in: nil)
+  /// What a record is: the first byte of its name.
+  private enum Kind: UInt8 {
+    case device = 1
+    case chat = 2
+    case outbox = 3
+    case operation = 4
+    case secrets = 5
+    case progress = 6
   }
 
-  static func chat(_ id: ChatID) -> MLSRecordKey { .application([2] + id.bytes, in: nil) }
-  static func progress(_ id: ChatID) -> MLSRecordKey { .application([6] + id.bytes, in: nil) }
-  static func outbox(_ chat: ChatID, _ order: UInt64) -> MLSRecordKey { key(3, chat, order) }
-  static func operation(_ chat: ChatID, _ order: UInt64) -> MLSRecordKey { key(4, chat, order) }
-  static func secrets(_ chat: ChatID, _ epoch: UInt64) -> MLSRecordKey { key(5, chat, epoch) }
+  private static func key(_ kind: Kind, _ rest: [UInt8] = []) -> MLSRecordKey {
+    .application([kind.rawValue] + rest, in: nil)
+  }
+
+  private static func key(_ kind: Kind, _ chat: ChatID, _ number: UInt64) -> MLSRecordKey {
+    var rest = ByteWriter(capacity: 24)
+    rest.append(chat.bytes)
+    rest.uint64(number)
+    return key(kind, rest.bytes)
+  }
+
+  static let device = key(.device)
+  static let chats = key(.chat)
+  static let outbox = key(.outbox)
+  static let operations = key(.operation)
+  static let secrets = key(.secrets)
+  static let progress = key(.progress)
+
+  static func chat(_ id: ChatID) -> MLSRecordKey { key(.chat, id.bytes) }
+  static func outbox(_ chat: ChatID, _ order: UInt64) -> MLSRecordKey { key(.outbox, chat, order) }
+  static func operation(_ chat: ChatID, _ order: UInt64) -> MLSRecordKey { key(.operation, chat, order) }
+  /// Of all its epochs.
+  static func secrets(_ chat: ChatID) -> MLSRecordKey { key(.secrets, chat.bytes) }
+  static func secrets(_ chat: ChatID, _ epoch: UInt64) -> MLSRecordKey { key(.secrets, chat, epoch) }
+  static func progress(_ id: ChatID) -> MLSRecordKey { key(.progress, id.bytes) }
 }
 
 extension MLSTransaction {
   mutating func put(_ value: some ChatRecord, _ key: MLSRecordKey) { write(value.record, key) }
+
+  /// Erases all records of a group.
+  mutating func eraseGroup(_ id: [UInt8]) { eraseAll(under: MLSRecordKey(group: id, name: [])) }
 }
 
 extension ByteWriter {

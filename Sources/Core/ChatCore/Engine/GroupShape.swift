@@ -36,6 +36,12 @@ package struct GroupShape: Equatable, Sendable {
     return user == heir ? .owner : entry.role
   }
 
+  /// True for who may do what takes an admin: an owner too.
+  func isAdmin(_ user: UserID) -> Bool { (role(of: user) ?? .member) >= .admin }
+
+  /// The other user of a direct chat; oneself in a chat with oneself. Nil for a group.
+  func peer(of me: UserID) -> UserID? { isDirect ? users.first { $0 != me } ?? me : nil }
+
   /// Who counts as the owner where there is none.
   private var heir: UserID? {
     guard !members.values.contains(where: { $0.role == .owner }) else { return nil }

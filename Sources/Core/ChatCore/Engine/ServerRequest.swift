@@ -306,6 +306,9 @@ package enum ServerRefusal: Error, Hashable, Sendable {
     }
   }
 
+  /// Whether the server knows this user in the group no more.
+  var saysOut: Bool { self == .notAMember || self == .chatNotFound }
+
   /// Whether the same request may do better later.
   var isPassing: Bool {
     switch self {
