@@ -142,11 +142,13 @@ extension Transcript {
   }
 
   /// Learns more of the rows' order: the next block of numbers, or everything where blocks are empty.
-  mutating func extendIndex(after transaction: borrowing MLSTransaction) throws(MLSStorageError) {
+  mutating func extendIndex(
+    all: Bool = false, after transaction: borrowing MLSTransaction
+  ) throws(MLSStorageError) {
     guard !index.isComplete else { return }
     let newest = index.floor == .highest ? summary.lastSeq : index.floor.seq - 1
     // Numbers without rows, such as those of reactions, may fill many blocks.
-    let readsAll = newest < 256 || index.emptyBlocks >= 4
+    let readsAll = all || newest < 256 || index.emptyBlocks >= 4
     let block = newest >> 8
     let prefix = readsAll ? names.rows : names.block(block)
     var older: [TranscriptPosition] = []
@@ -162,8 +164,6 @@ extension Transcript {
 
   /// Learns all of the rows' order.
   mutating func completeIndex(after transaction: borrowing MLSTransaction) throws(MLSStorageError) {
-    guard !index.isComplete else { return }
-    index.emptyBlocks = .max
-    try extendIndex(after: transaction)
+    try extendIndex(all: true, after: transaction)
   }
 }
