@@ -42,17 +42,7 @@ extension Transcript {
       let position = try freePosition(position, after: transaction)
     else { return [] }
     var record = record
-    if let expiry = record.expiry {
-      switch expiry.start {
-      case .send:
-        record.deadline = .sent(
-          expiry, sentAt: record.sentAt, serverAt: incoming.serverAt, receivedAt: incoming.receivedAt)
-      // Who wrote it has read it.
-      case .read where incoming.sender.user == me.user || incoming.seq <= summary.readSeq:
-        record.deadline = .read(expiry, at: incoming.receivedAt)
-      case .read: break
-      }
-    }
+    record.deadline = deadline(of: record, incoming)
     guard let row = try insert(record, at: position, now: incoming.receivedAt, in: &transaction) else {
       return []
     }
@@ -65,6 +55,20 @@ extension Transcript {
       changes.append(.elevated(row.id))
     }
     return changes
+  }
+
+  /// When a message that comes in, or is confirmed, disappears here; nil for never, or not before it is read.
+  func deadline(of record: MessageRecord, _ incoming: Incoming) -> ChatDeadline? {
+    guard let expiry = record.expiry else { return nil }
+    switch expiry.start {
+    case .send:
+      return .sent(
+        expiry, sentAt: record.sentAt, serverAt: incoming.serverAt, receivedAt: incoming.receivedAt)
+    // Who wrote it has read it.
+    case .read where incoming.sender.user == me.user || incoming.seq <= summary.readSeq:
+      return .read(expiry, at: incoming.receivedAt)
+    case .read: return nil
+    }
   }
 
   /// A row for a message that cannot be read, here for good. Again for the same number it changes nothing.

@@ -19,26 +19,14 @@ extension Transcript {
   ) throws(MLSStorageError) -> TranscriptPage {
     var rows: [Row] = []
     var place = end ?? .highest
-    var isAtStart = false
-    search: while rows.count < max(0, limit) {
-      for position in index.newest(before: place) {
-        place = position
-        let record = try message(at: position, after: transaction)
-        if isMedia, !record.shape.isMedia || record.isDeleted { continue }
-        rows.append(try resolve(record, at: position, after: transaction))
-        if rows.count == limit { break search }
-      }
-      if index.isComplete {
-        isAtStart = true
-        break
-      }
-      try extendIndex(after: transaction)
+    while rows.count < limit, let position = try older(than: place, after: transaction) {
+      place = position
+      let record = try message(at: position, after: transaction)
+      if isMedia, !record.shape.isMedia || record.isDeleted { continue }
+      rows.append(try resolve(record, at: position, after: transaction))
     }
     rows.reverse()
-    if !isAtStart, index.count(before: place) == 0 {
-      while !index.isComplete, index.count(before: place) == 0 { try extendIndex(after: transaction) }
-      isAtStart = index.count(before: place) == 0
-    }
+    let isAtStart = try older(than: place, after: transaction) == nil
     if end == nil {
       for item in pending.items where item.isRow && !item.isHidden {
         let row = try resolve(item, after: transaction)

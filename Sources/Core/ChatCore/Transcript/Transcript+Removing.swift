@@ -50,7 +50,7 @@ extension Transcript {
   ) throws(MLSStorageError) -> [TranscriptChange] {
     var changes: [TranscriptChange] = []
     while summary.counters.rows > limits.rows {
-      try completeIndex(after: transaction)
+      try extendIndex(all: true, after: transaction)
       guard let oldest = index.first else { throw .inconsistent }
       let id = try erase(at: oldest, leaving: nil, now: now, in: &transaction)
       summary.counters.trimmedThrough = max(summary.counters.trimmedThrough, oldest)
@@ -115,16 +115,12 @@ extension Transcript {
     }
     summary.lastMessage = nil
     var end = TranscriptPosition.highest
-    while true {
-      for position in index.newest(before: end) {
-        end = position
-        let record = try message(at: position, after: transaction)
-        guard record.shape.isBubble else { continue }
-        summary.lastMessage = MessagePreview(try resolve(record, at: position, after: transaction))
-        return
-      }
-      if index.isComplete { return }
-      try extendIndex(after: transaction)
+    while let position = try older(than: end, after: transaction) {
+      end = position
+      let record = try message(at: position, after: transaction)
+      guard record.shape.isBubble else { continue }
+      summary.lastMessage = MessagePreview(try resolve(record, at: position, after: transaction))
+      return
     }
   }
 

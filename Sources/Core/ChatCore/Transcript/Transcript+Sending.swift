@@ -79,14 +79,7 @@ extension Transcript {
     in transaction: inout MLSTransaction
   ) throws(MLSStorageError) -> [TranscriptChange] {
     var record = record
-    if let expiry = record.expiry {
-      // Its author has read it.
-      record.deadline =
-        expiry.start == .read
-        ? .read(expiry, at: incoming.receivedAt)
-        : .sent(
-          expiry, sentAt: record.sentAt, serverAt: incoming.serverAt, receivedAt: incoming.receivedAt)
-    }
+    record.deadline = deadline(of: record, incoming)
     let free = try freePosition(position, after: transaction)
     if item.isHidden {
       try forget(record.id, as: .hidden, at: free ?? position, in: &transaction)

@@ -141,6 +141,17 @@ extension Transcript {
       && position.seq > summary.readSeq
   }
 
+  /// The newest row before a place; nil for none. No more is read of the rows' order than that takes.
+  mutating func older(
+    than place: TranscriptPosition, after transaction: borrowing MLSTransaction
+  ) throws(MLSStorageError) -> TranscriptPosition? {
+    while true {
+      if let older = index.last(before: place) { return older }
+      if index.isComplete { return nil }
+      try extendIndex(after: transaction)
+    }
+  }
+
   /// Learns more of the rows' order: the next block of numbers, or everything where blocks are empty.
   mutating func extendIndex(
     all: Bool = false, after transaction: borrowing MLSTransaction
@@ -160,10 +171,5 @@ extension Transcript {
     let floor = readsAll ? .lowest : TranscriptPosition(rawValue: UInt64(block) << 16)
     index.extend(with: older, downTo: floor)
     if index.count >= summary.counters.rows { index.extend(with: [], downTo: .lowest) }
-  }
-
-  /// Learns all of the rows' order.
-  mutating func completeIndex(after transaction: borrowing MLSTransaction) throws(MLSStorageError) {
-    try extendIndex(all: true, after: transaction)
   }
 }
