@@ -34,10 +34,6 @@ enum RecordKey {
   static func secrets(_ chat: ChatID, _ epoch: UInt64) -> MLSRecordKey { key(5, chat, epoch) }
 }
 
-extension MLSTransaction {
-  mutating func put(_ value: some ChatRecord, _ key: MLSRecordKey) { write(value.record, key) }
-}
-
 extension ByteWriter {
   /// A list behind its count.
   mutating func list<Value>(_ values: [Value], _ body: (inout ByteWriter, Value) -> Void) {

@@ -55,7 +55,28 @@ struct MarkRecord: ChatRecord {
   func encode(into writer: inout ByteWriter) {}
 }
 
+extension MLSTransaction {
+  /// Writes what a record holds.
+  mutating func put(_ value: some ChatRecord, _ key: MLSRecordKey) { write(value.record, key) }
+}
+
 extension MLSStorage {
+  /// What a record holds; nil where there is none. Throws `newerSchema`, `corrupted`.
+  func read<Record: ChatRecord>(
+    _ key: MLSRecordKey, as type: Record.Type
+  ) throws(MLSStorageError) -> Record? {
+    guard let record = try read(key) else { return nil }
+    return try Record(record)
+  }
+
+  /// What a record will hold once `transaction` is carried out.
+  func read<Record: ChatRecord>(
+    _ key: MLSRecordKey, as type: Record.Type, after transaction: borrowing MLSTransaction
+  ) throws(MLSStorageError) -> Record? {
+    guard let record = try read(key, after: transaction) else { return nil }
+    return try Record(record)
+  }
+
   /// The record as it will be once `transaction` is carried out.
   func read(_ key: MLSRecordKey, after transaction: borrowing MLSTransaction) throws(MLSStorageError)
     -> MLSRecord?

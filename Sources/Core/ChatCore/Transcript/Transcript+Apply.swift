@@ -145,14 +145,14 @@ extension Transcript {
       try forget(record.id, as: .expired, at: position, in: &transaction)
       return nil
     }
-    transaction.write(record.record, names.row(position))
+    transaction.put(record, names.row(position))
     if TranscriptPosition(localID: record.id) == nil {
-      transaction.write(PlaceRecord(.row, position).record, names.place(record.id))
+      transaction.put(PlaceRecord(.row, position), names.place(record.id))
     }
     if let deadline = record.deadline {
       try start(ExpiryTimers.Timer(id: record.id, deadline: deadline), at: now, in: &transaction)
     } else if record.waitsForReader {
-      transaction.write(MarkRecord().record, names.reader(position))
+      transaction.put(MarkRecord(), names.reader(position))
       summary.counters.readers += 1
     }
     index.insert(position)
@@ -180,7 +180,7 @@ extension Transcript {
     var new = old
     new.apply(action)
     guard new != old else { return [] }
-    transaction.write(new.record, names.row(place.position))
+    transaction.put(new, names.row(place.position))
     if countsAsUnread(old, at: place.position), !countsAsUnread(new, at: place.position) { fallUnread() }
     let row = try resolve(new, at: place.position, after: transaction)
     refreshPreview(row)
@@ -222,7 +222,7 @@ extension Transcript {
       number: summary.counters.nextOrphan, target: action.target, seq: action.seq)
     let deadline = ChatDeadline(OrphanRecord.lifetime, after: now)
     let record = OrphanRecord(user: action.user, seq: action.seq, deadline: deadline, bytes: bytes)
-    transaction.write(record.record, names.orphan(entry))
+    transaction.put(record, names.orphan(entry))
     list.append(entry)
     summary.counters.nextOrphan += 1
     keep(list)
@@ -237,8 +237,7 @@ extension Transcript {
     var actions: [MessageAction] = []
     for entry in list.take(id) {
       let key = names.orphan(entry)
-      if let record = try storage.read(key, after: transaction), let action = try OrphanRecord(record).action
-      {
+      if let action = try storage.read(key, as: OrphanRecord.self, after: transaction)?.action {
         actions.append(action)
       }
       transaction.erase(key)
@@ -253,11 +252,8 @@ extension Transcript {
     guard summary.counters.orphans > 0 else { return }
     var list = try takeOrphanList(after: transaction)
     while let oldest = list.entries.first {
-      if let record = try storage.read(names.orphan(oldest), after: transaction),
-        try !OrphanRecord(record).deadline.isDue(at: now)
-      {
-        break
-      }
+      let record = try storage.read(names.orphan(oldest), as: OrphanRecord.self, after: transaction)
+      if let record, !record.deadline.isDue(at: now) { break }
       drop(&list, in: &transaction)
     }
     keep(list)

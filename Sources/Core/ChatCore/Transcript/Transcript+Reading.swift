@@ -101,7 +101,7 @@ extension Transcript {
       guard let expiry = record.expiry, record.deadline == nil else { continue }
       let deadline = ChatDeadline.read(expiry, at: now)
       record.deadline = deadline
-      transaction.write(record.record, names.row(position))
+      transaction.put(record, names.row(position))
       try start(ExpiryTimers.Timer(id: record.id, deadline: deadline), at: now, in: &transaction)
       changes.append(.updated(try resolve(record, at: position, after: transaction)))
     }

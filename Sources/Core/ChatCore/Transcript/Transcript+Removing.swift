@@ -93,14 +93,14 @@ extension Transcript {
   ) throws(MLSStorageError) {
     // A row made here is not made again.
     guard TranscriptPosition(localID: id) == nil else { return }
-    transaction.write(PlaceRecord(state, position).record, names.place(id))
+    transaction.put(PlaceRecord(state, position), names.place(id))
     let gone = summary.counters.gone
-    transaction.write(GoneRecord(id).record, names.gone(gone.upperBound))
+    transaction.put(GoneRecord(id), names.gone(gone.upperBound))
     summary.counters.gone = gone.lowerBound..<gone.upperBound + 1
     while summary.counters.gone.count > limits.gone {
       let oldest = summary.counters.gone.lowerBound
-      if let record = try storage.read(names.gone(oldest), after: transaction) {
-        transaction.erase(names.place(try GoneRecord(record).id))
+      if let record = try storage.read(names.gone(oldest), as: GoneRecord.self, after: transaction) {
+        transaction.erase(names.place(record.id))
         transaction.erase(names.gone(oldest))
       }
       summary.counters.gone = oldest + 1..<summary.counters.gone.upperBound
@@ -142,7 +142,7 @@ extension Transcript {
   ) throws(MLSStorageError) {
     try loadTimers(after: transaction)
     timers?.insert(timer)
-    transaction.write(MarkRecord().record, names.timer(timer))
+    transaction.put(MarkRecord(), names.timer(timer))
     noteDeadlines(at: now)
   }
 

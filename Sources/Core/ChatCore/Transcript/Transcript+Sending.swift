@@ -164,7 +164,7 @@ extension Transcript {
     // It was encoded when it came in.
     guard let bytes = try? item.envelope.serialized() else { return }
     let record = PendingRecord(failure: item.failure, isHidden: item.isHidden, bytes: bytes)
-    transaction.write(record.record, names.pending(item.number))
+    transaction.put(record, names.pending(item.number))
   }
 
   private mutating func remove(_ item: PendingList.Item, in transaction: inout MLSTransaction) {
