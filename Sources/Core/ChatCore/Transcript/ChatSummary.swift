@@ -118,7 +118,7 @@ package struct MessagePreview: Hashable, Sendable {
   init?(_ row: Row) {
     guard row.kind.isBubble, let sender = row.sender else { return nil }
     (id, position, self.sender, kind) = (row.id, row.position, sender.user, row.kind.word)
-    text = (row.text ?? row.caption).map { $0.beginning(byteCount: Self.textByteCount) }
+    text = row.excerpt(byteCount: Self.textByteCount)
     (isDeleted, sentAt, delivery) = (row.isDeleted, row.sentAt, row.delivery)
   }
 }

@@ -149,12 +149,7 @@ extension Transcript {
     if TranscriptPosition(localID: record.id) == nil {
       transaction.put(PlaceRecord(.row, position), names.place(record.id))
     }
-    if let deadline = record.deadline {
-      try start(ExpiryTimers.Timer(id: record.id, deadline: deadline), at: now, in: &transaction)
-    } else if record.waitsForReader {
-      transaction.put(MarkRecord(), names.reader(position))
-      summary.counters.readers += 1
-    }
+    try keepTime(of: record, at: position, now: now, in: &transaction)
     index.insert(position)
     summary.counters.rows += 1
     if countsAsUnread(record, at: position) { summary.unreadCount += 1 }

@@ -54,7 +54,7 @@ extension Transcript {
     guard let row = try row(id), row.kind.isBubble, !row.isDeleted, let sender = row.sender else {
       return nil
     }
-    let text = (row.text ?? row.caption)?.beginning(byteCount: ContentLimits.quoteByteCount)
+    let text = row.excerpt(byteCount: ContentLimits.quoteByteCount)
     return ReplyReference(
       parent: id, quote: ReplyQuote(sender: sender.user, kind: row.kind.word, text: text))
   }
@@ -124,9 +124,7 @@ extension Transcript {
   func resolve(
     _ record: MessageRecord, at position: TranscriptPosition?, after transaction: borrowing MLSTransaction
   ) throws(MLSStorageError) -> Row {
-    var record = record
-    for action in pending.actions(on: record.id) { record.apply(action) }
-    var row = Row(record, at: position)
+    var row = folded(record, at: position)
     if let reference = row.replyReference { row.reply = try resolve(reference, after: transaction) }
     return row
   }
@@ -155,7 +153,7 @@ extension Transcript {
     }
     return ResolvedReply(
       parent: id, state: .resolved, quoteSender: sender.user, quoteKind: parent.kind.word,
-      quoteText: (parent.text ?? parent.caption)?.beginning(byteCount: ContentLimits.quoteByteCount))
+      quoteText: parent.excerpt(byteCount: ContentLimits.quoteByteCount))
   }
 
   private func folded(_ record: MessageRecord, at position: TranscriptPosition?) -> Row {

@@ -137,6 +137,19 @@ extension Transcript {
     timers = loaded
   }
 
+  /// Writes what ends a new row: its deadline, or that its time begins when it is read.
+  mutating func keepTime(
+    of record: MessageRecord, at position: TranscriptPosition, now: ChatTime,
+    in transaction: inout MLSTransaction
+  ) throws(MLSStorageError) {
+    if let deadline = record.deadline {
+      try start(ExpiryTimers.Timer(id: record.id, deadline: deadline), at: now, in: &transaction)
+    } else if record.waitsForReader {
+      transaction.put(MarkRecord(), names.reader(position))
+      summary.counters.readers += 1
+    }
+  }
+
   mutating func start(
     _ timer: ExpiryTimers.Timer, at now: ChatTime, in transaction: inout MLSTransaction
   ) throws(MLSStorageError) {

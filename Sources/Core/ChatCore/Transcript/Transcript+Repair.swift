@@ -78,12 +78,7 @@ extension Transcript {
     for (position, record) in rows {
       summary.lastSeq = max(summary.lastSeq, position.seq)
       if countsAsUnread(record, at: position) { summary.unreadCount += 1 }
-      if let deadline = record.deadline {
-        try start(ExpiryTimers.Timer(id: record.id, deadline: deadline), at: now, in: &transaction)
-      } else if record.waitsForReader {
-        transaction.put(MarkRecord(), names.reader(position))
-        summary.counters.readers += 1
-      }
+      try keepTime(of: record, at: position, now: now, in: &transaction)
     }
   }
 
