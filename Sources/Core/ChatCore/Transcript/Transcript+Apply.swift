@@ -22,7 +22,7 @@ extension Transcript {
     if let action = MessageAction(envelope.content, by: incoming.sender.user, seq: incoming.seq) {
       changes = try act(action, from: envelope, at: incoming.receivedAt, in: &transaction)
     } else if case .control(let body) = envelope.content {
-      changes = try control(body, incoming, in: &transaction)
+      changes = try control(body, incoming, at: position, in: &transaction)
     } else if let record = MessageRecord(envelope, sender: incoming.sender, epoch: incoming.epoch) {
       changes = try receive(record, incoming, at: position, in: &transaction)
     } else {

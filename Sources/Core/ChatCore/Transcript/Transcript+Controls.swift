@@ -5,7 +5,8 @@ extension Transcript {
   /// A name or a timer holds when its place in the server's order is behind that of the one before, and makes
   /// a row that nobody said; a message's own time never touches the chat's (S0-84, section 3 #28).
   mutating func control(
-    _ body: ControlBody, _ incoming: Incoming, in transaction: inout MLSTransaction
+    _ body: ControlBody, _ incoming: Incoming, at position: TranscriptPosition,
+    in transaction: inout MLSTransaction
   ) throws(MLSStorageError) -> [TranscriptChange] {
     let id = incoming.envelope.id
     let version = ProfileVersion(epoch: incoming.epoch, seq: incoming.seq, control: id)
@@ -21,10 +22,7 @@ extension Transcript {
     // The engine's affairs.
     case .leaving, .profile: return []
     }
-    guard try place(of: id, after: transaction) == nil, let position = TranscriptPosition(seq: incoming.seq)
-    else {
-      return []
-    }
+    guard try place(of: id, after: transaction) == nil else { return [] }
     switch body {
     case .renamed(let name) where version > summary.profile.nameVersion:
       (summary.profile.name, summary.profile.nameVersion) = (name.isEmpty ? nil : name, version)

@@ -30,7 +30,6 @@ extension Transcript {
     try loadTimers(after: transaction)
     while let timer = timers?.popDue(at: now) {
       transaction.erase(names.timer(timer))
-      summary.counters.timers = timers?.count ?? 0
       guard let place = try place(of: timer.id, after: transaction), place.state == .row else { continue }
       try erase(at: place.position, leaving: .expired, now: now, in: &transaction)
       changes.append(.removed(timer.id))

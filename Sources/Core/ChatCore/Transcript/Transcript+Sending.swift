@@ -63,7 +63,7 @@ extension Transcript {
       // pending.
       if changes.isEmpty { changes = try update(targetOf: item, after: transaction) }
     } else if case .control(let body) = item.envelope.content {
-      changes = try control(body, incoming, in: &transaction)
+      changes = try control(body, incoming, at: position, in: &transaction)
     } else if let record = MessageRecord(item.envelope, sender: me, epoch: epoch) {
       changes = try settle(item, record, incoming, at: position, in: &transaction)
     }
