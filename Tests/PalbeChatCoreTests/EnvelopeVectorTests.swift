@@ -1,4 +1,3 @@
-import Foundation
 import PalbeChatCore
 import PalbeCrypto
 import PalbeTestKit
@@ -18,12 +17,8 @@ import Testing
     let refused: [Refused]
   }
 
-  static let file: File? = {
-    guard let data = try? Vectors.golden("Tests/PalbeChatCoreTests/Vectors/envelopes.json") else {
-      return nil
-    }
-    return try? JSONDecoder().decode(File.self, from: data)
-  }()
+  static let file = try? Vectors.goldenJSON(
+    "Tests/PalbeChatCoreTests/Vectors/envelopes.json", as: File.self)
 
   @Test("S0-141 S0-75 every message is read as a second implementation wrote it, and written so again")
   func messages() throws {

@@ -1,4 +1,3 @@
-import Foundation
 import PalbeChatCore
 import PalbeTestKit
 import Testing
@@ -37,8 +36,7 @@ import Testing
 
   @Test("2.1 lengths as a second implementation computes them")
   func golden() throws {
-    let data = try Vectors.golden("Tests/PalbeChatCoreTests/Vectors/padding.json")
-    let golden = try JSONDecoder().decode(Golden.self, from: data)
+    let golden: Golden = try Vectors.goldenJSON("Tests/PalbeChatCoreTests/Vectors/padding.json")
     for pair in golden.messages {
       #expect(Padding.paddedByteCount(for: pair[0], grain: Padding.messageGrain) == pair[1])
     }

@@ -75,7 +75,7 @@ import Testing
     try alices.mergePendingCommit(at: now)
     var bobs = try MLSGroup.join(try #require(added.welcome), keyPackages: [bundle], client: bob)
     let profile = GroupProfile(name: "climbers", timer: Expiry(seconds: 60))
-    let (own, his) = (try bytes(of: alices.profileSecret()), try bytes(of: bobs.profileSecret()))
+    let (own, his) = (try bytes(of: profileSecret(of: alices)), try bytes(of: profileSecret(of: bobs)))
     let sealed = try seal(profile, own, epoch: 1)
     #expect(try open(sealed, his, epoch: 1) == profile)
     let call = try bytes(of: bobs.exportSecret(label: "palbe call media key", context: [], length: 32))
@@ -84,12 +84,17 @@ import Testing
     let removal = try alices.remove([bobs.ownLeaf], at: now, using: &random)
     try alices.mergePendingCommit(at: now)
     _ = try bobs.process(removal.commit.encoded(), at: now)
-    let later = try seal(profile, try bytes(of: alices.profileSecret()), epoch: 2)
+    let later = try seal(profile, try bytes(of: profileSecret(of: alices)), epoch: 2)
     #expect(throws: SealedProfileError.notAuthentic) { try open(later, his, epoch: 2) }
     do throws(MLSError) {
-      _ = try bobs.profileSecret()
+      _ = try profileSecret(of: bobs)
       Issue.record("who was removed has the secret of the next epoch")
     } catch { #expect(error == .state(.removed)) }
+  }
+
+  private func profileSecret(of group: borrowing MLSGroup) throws(MLSError) -> SymmetricKey {
+    try group.exportSecret(
+      label: SealedProfile.exporterLabel, context: [], length: SealedProfile.secretByteCount)
   }
 
   private func bytes(of secret: consuming SymmetricKey) -> [UInt8] { [UInt8](secret.span) }

@@ -1,4 +1,3 @@
-import Foundation
 import PalbeChatCore
 import PalbeCrypto
 import PalbeTestKit
@@ -8,8 +7,7 @@ import Testing
 
 @Suite("Sealing's golden vectors") struct SealingVectorTests {
   static func load<T: Decodable>(_ name: String) throws -> T {
-    let data = try Vectors.golden("Tests/PalbeChatCoreTests/Vectors/\(name).json")
-    return try JSONDecoder().decode(T.self, from: data)
+    try Vectors.goldenJSON("Tests/PalbeChatCoreTests/Vectors/\(name).json")
   }
 
   static func bytes(_ text: String) throws -> [UInt8] { try #require(Hex.decode(text)) }

@@ -107,4 +107,35 @@ import Testing
     try rig.storage.apply(transaction)
     #expect(throws: MLSStorageError.newerSchema(found: 9, known: 1)) { try repair(&rig) }
   }
+
+  /// Three rows, as many as are kept, at 300 to 302; the records of the oldest so many are gone.
+  private func counted(missing count: Int, limit: Int) throws -> TranscriptRig {
+    var limits = TranscriptLimits()
+    limits.rows = 3
+    var rig = try Rig(limits: limits)
+    for seq in 300...302 as ClosedRange<Int64> { try rig.text("\(seq)", seq: seq) }
+    let keys = rig.storage.keys(under: MLSRecordKey(group: Rig.chat, name: [0x80, 0x54, 1]))
+    #expect(keys.count == 3)
+    var transaction = MLSTransaction()
+    for key in keys.prefix(count) { transaction.erase(key) }
+    try rig.storage.apply(transaction)
+    rig.limits.rows = limit
+    try rig.restart()
+    return rig
+  }
+
+  @Test("S2-84 S0-53 a count above the rows that are there is told by the next message, and traps nothing")
+  func counted() throws {
+    // A block is known and nothing lies before it: the oldest that is there goes.
+    var rig = try counted(missing: 1, limit: 3)
+    #expect(try rig.transcript.page(limit: 1).rows.map(\.text) == ["302"])
+    try rig.text("303")
+    #expect(try rig.texts() == ["302", "303"])
+
+    // No row at all is left to take away.
+    rig = try counted(missing: 3, limit: 2)
+    #expect(throws: MLSStorageError.inconsistent) { try rig.receive(.react(rig.id(), "👍")) }
+    rig = try counted(missing: 3, limit: 2)
+    #expect(throws: MLSStorageError.inconsistent) { try rig.text("303") }
+  }
 }

@@ -32,4 +32,9 @@ public enum Vectors {
   public static func golden(_ path: String) throws -> Data {
     try Data(contentsOf: projectRoot.appendingPathComponent(path))
   }
+
+  /// Decodes a golden JSON file of the project's own, a path below the project root.
+  public static func goldenJSON<T: Decodable>(_ path: String, as type: T.Type = T.self) throws -> T {
+    try JSONDecoder().decode(T.self, from: golden(path))
+  }
 }

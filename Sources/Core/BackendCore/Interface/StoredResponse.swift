@@ -45,7 +45,7 @@ extension BackendResponse {
       writer.id(blob.group)
       writer.uint64(UInt64(blob.byteCount))
       writer.uint8(blob.state.rawValue)
-      writer.uint64(UInt64(bitPattern: blob.expiresAt.microseconds))
+      writer.int64(blob.expiresAt.microseconds)
     case .accepted, .devices, .commsPrefs, .groups, .group, .commits, .queue, .notifyScope, .unread,
       .subscribed:
       return nil
@@ -89,23 +89,11 @@ extension BackendResponse {
       response = .blob(
         BlobView(
           id: try reader.id(), group: try reader.id(), byteCount: Int64(clamping: try reader.uint64()),
-          state: try reader.raw("state"),
-          expiresAt: WallTime(microseconds: Int64(bitPattern: try reader.uint64()))))
+          state: try reader.choice("state"),
+          expiresAt: WallTime(microseconds: try reader.int64())))
     case let kind: throw .invalid(field: "response", value: UInt64(kind))
     }
     try reader.finish()
     return response
   }
-}
-
-extension ByteWriter {
-  fileprivate mutating func counted(_ bytes: [UInt8]) {
-    uint32(UInt32(bytes.count))
-    append(bytes)
-  }
-}
-
-extension ByteReader {
-  @_lifetime(self: copy self)
-  fileprivate mutating func counted() throws(WireError) -> [UInt8] { try array(Int(try uint32())) }
 }

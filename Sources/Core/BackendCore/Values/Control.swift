@@ -43,7 +43,7 @@ public enum Control: Hashable, Sendable {
     case .groupReset(let group, let generation):
       writer.uint8(4)
       writer.id(group)
-      writer.uint64(UInt64(bitPattern: generation))
+      writer.int64(generation)
     case .historyGap(let group):
       writer.uint8(5)
       writer.id(group)
@@ -57,33 +57,11 @@ public enum Control: Hashable, Sendable {
     switch try reader.uint8() {
     case 1: self = .devicesChanged(try reader.id())
     case 2: self = .memberLeft(try reader.id(), try reader.id())
-    case 3: self = .roleChanged(try reader.id(), try reader.id(), try reader.raw("role"))
-    case 4: self = .groupReset(try reader.id(), generation: Int64(bitPattern: try reader.uint64()))
+    case 3: self = .roleChanged(try reader.id(), try reader.id(), try reader.choice("role"))
+    case 4: self = .groupReset(try reader.id(), generation: try reader.int64())
     case 5: self = .historyGap(try reader.id())
     case let kind: throw .invalid(field: "control", value: UInt64(kind))
     }
     try reader.finish()
-  }
-}
-
-extension ByteWriter {
-  mutating func id<Kind>(_ id: Identifier<Kind>) {
-    uint64(id.high)
-    uint64(id.low)
-  }
-}
-
-extension ByteReader {
-  @_lifetime(self: copy self)
-  mutating func id<Kind>() throws(WireError) -> Identifier<Kind> {
-    guard let id = Identifier<Kind>(bytes: try array(16)) else { throw .truncated(needed: 16, have: 0) }
-    return id
-  }
-
-  @_lifetime(self: copy self)
-  mutating func raw<Value: RawRepresentable<UInt8>>(_ field: StaticField) throws(WireError) -> Value {
-    let number = try uint8()
-    guard let value = Value(rawValue: number) else { throw .invalid(field: field, value: UInt64(number)) }
-    return value
   }
 }

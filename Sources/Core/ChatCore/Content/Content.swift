@@ -18,6 +18,14 @@ package enum Content: Equatable, Sendable {
   case custom(type: String, payload: [UInt8])
   /// A content of a newer version, by its field's number: shown by the envelope's fallback, and never sent.
   case unknown(field: UInt32)
+
+  /// Something said, not something done to what was said or to the chat.
+  var isSaid: Bool {
+    switch self {
+    case .text, .attachment, .custom: true
+    case .reaction, .edit, .delete, .control, .receipt, .unknown: false
+    }
+  }
 }
 
 /// What happens to the chat rather than in it. A control's version is the (epoch, sequence) it was delivered under: of

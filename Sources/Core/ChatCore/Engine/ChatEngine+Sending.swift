@@ -253,11 +253,6 @@ extension ChatEngine {
 }
 
 extension Content {
-  /// Whether it may wake devices: something said, not something done to what was said (S0-64, S0-69).
-  var wakes: Bool {
-    switch self {
-    case .text, .attachment, .custom: true
-    case .reaction, .edit, .delete, .control, .receipt, .unknown: false
-    }
-  }
+  /// Whether it may wake devices (S0-64, S0-69).
+  var wakes: Bool { isSaid }
 }

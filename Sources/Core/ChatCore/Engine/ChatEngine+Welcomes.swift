@@ -182,7 +182,7 @@ extension ChatEngine {
     _ view: ServerGroupView, of chat: Chat
   ) throws(MLSStorageError) -> GroupProfile? {
     guard let sealed = view.sealedName, let epoch = view.nameEpoch, let groupID = chat.head.groupID,
-      let key = try secret(SealedProfile.exporterLabel, 32, of: chat, epoch: epoch)
+      let key = try secret(SealedProfile.exporterLabel, SealedProfile.secretByteCount, of: chat, epoch: epoch)
     else { return nil }
     return try? SealedProfile.open(sealed.span, secret: key, group: groupID, epoch: epoch)
   }

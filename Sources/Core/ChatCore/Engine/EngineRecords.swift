@@ -50,8 +50,6 @@ enum RecordKey {
 }
 
 extension MLSTransaction {
-  mutating func put(_ value: some ChatRecord, _ key: MLSRecordKey) { write(value.record, key) }
-
   /// Erases all records of a group.
   mutating func eraseGroup(_ id: [UInt8]) { eraseAll(under: MLSRecordKey(group: id, name: [])) }
 }

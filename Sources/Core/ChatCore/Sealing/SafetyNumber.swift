@@ -29,11 +29,12 @@ package enum SafetyNumber {
     local: UserID, localDevices: [DeviceMaterial], remote: UserID, remoteDevices: [DeviceMaterial]
   ) -> SafetyNumberResult {
     let (own, other) = (identityMaterial(localDevices), identityMaterial(remoteDevices))
+    let (ownHash, otherHash) = (deviceSetHash(own), deviceSetHash(other))
     return SafetyNumberResult(
       safetyNumber: compute(
         localUserId: local.text, localMaterial: own, remoteUserId: remote.text, remoteMaterial: other),
-      localDeviceSetHash: deviceSetHash(own), peerDeviceSetHash: deviceSetHash(other),
-      qrPayload: qrPayload(version: version, localMaterial: own, remoteMaterial: other))
+      localDeviceSetHash: ownHash, peerDeviceSetHash: otherHash,
+      qrPayload: SafetyNumberCode(version: version, localHash: ownHash, remoteHash: otherHash).encoded)
   }
 
   /// 60 digits, the same on both sides: each party's 30, the lesser first.

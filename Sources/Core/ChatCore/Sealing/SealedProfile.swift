@@ -1,5 +1,4 @@
 import PalbeCrypto
-import PalbeMLS
 import PalbeProtobuf
 import PalbeUnits
 import PalbeWire
@@ -11,6 +10,8 @@ import PalbeWire
 package enum SealedProfile {
   /// Of the secret in the epoch's key schedule: another than that of calls.
   package static let exporterLabel = "palbe group profile"
+  /// Bytes of that secret.
+  package static let secretByteCount = 32
   /// Bytes of a sealed profile at most, as the server has it.
   package static let byteLimit = 4 << 10
   private static let format: UInt8 = 1
@@ -18,7 +19,7 @@ package enum SealedProfile {
 
   /// Seals a profile.
   /// - Parameters:
-  ///   - secret: of the epoch, by `MLSGroup.profileSecret`.
+  ///   - secret: of the epoch, exported under `exporterLabel` with an empty context.
   ///   - group: the group's MLS id.
   package static func seal(
     _ profile: GroupProfile, secret: borrowing SymmetricKey, group: [UInt8], epoch: UInt64,
@@ -80,13 +81,6 @@ package enum SealedProfileError: Error, Equatable, Sendable {
   case profile(ContentError)
   /// The cipher failed.
   case crypto(CryptoError)
-}
-
-extension MLSGroup {
-  /// What the profile of the present epoch is sealed with.
-  package borrowing func profileSecret() throws(MLSError) -> SymmetricKey {
-    try exportSecret(label: SealedProfile.exporterLabel, context: [], length: 32)
-  }
 }
 
 extension GroupProfile {

@@ -32,12 +32,9 @@ package struct ChatDeadline: Hashable, Sendable {
   /// When the shell's steady clock should wake us for it.
   package func wake(at now: ChatTime) -> Instant {
     // Saturates: the wall clock may stand anywhere.
-    let (microseconds, overflow) = wall.microseconds.subtractingReportingOverflow(now.wall.microseconds)
-    let (nanoseconds, overflowToo) = microseconds.multipliedReportingOverflow(by: 1_000)
-    let byWall =
-      overflow || overflowToo
-      ? (wall > now.wall ? Instant.distantFuture : now.instant)
-      : now.instant + TimeDelta(nanoseconds: max(0, nanoseconds))
+    let left = Self.span(from: now.wall, to: wall)
+    let (nanoseconds, overflow) = left.multipliedReportingOverflow(by: 1_000)
+    let byWall = overflow ? .distantFuture : now.instant + TimeDelta(nanoseconds: nanoseconds)
     return now.boot == boot ? min(byWall, max(instant, now.instant)) : byWall
   }
 }
@@ -73,7 +70,7 @@ extension ChatDeadline {
     ChatDeadline(TimeDelta.seconds(Int(expiry.seconds)), after: now)
   }
 
-  /// Microseconds; saturates.
+  /// Microseconds, 0 at least; saturates.
   private static func span(from start: WallTime, to end: WallTime) -> Int64 {
     let (span, overflow) = end.microseconds.subtractingReportingOverflow(start.microseconds)
     return overflow ? (end > start ? .max : 0) : max(0, span)

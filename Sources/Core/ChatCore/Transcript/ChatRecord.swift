@@ -55,7 +55,28 @@ struct MarkRecord: ChatRecord {
   func encode(into writer: inout ByteWriter) {}
 }
 
+extension MLSTransaction {
+  /// Writes what a record holds.
+  mutating func put(_ value: some ChatRecord, _ key: MLSRecordKey) { write(value.record, key) }
+}
+
 extension MLSStorage {
+  /// What a record holds; nil where there is none. Throws `newerSchema`, `corrupted`.
+  func read<Record: ChatRecord>(
+    _ key: MLSRecordKey, as type: Record.Type
+  ) throws(MLSStorageError) -> Record? {
+    guard let record = try read(key) else { return nil }
+    return try Record(record)
+  }
+
+  /// What a record will hold once `transaction` is carried out.
+  func read<Record: ChatRecord>(
+    _ key: MLSRecordKey, as type: Record.Type, after transaction: borrowing MLSTransaction
+  ) throws(MLSStorageError) -> Record? {
+    guard let record = try read(key, after: transaction) else { return nil }
+    return try Record(record)
+  }
+
   /// The record as it will be once `transaction` is carried out.
   func read(_ key: MLSRecordKey, after transaction: borrowing MLSTransaction) throws(MLSStorageError)
     -> MLSRecord?
@@ -91,21 +112,6 @@ extension MLSStorage {
 // MARK: Fields
 
 extension ByteWriter {
-  mutating func id<Kind>(_ id: Identifier<Kind>) {
-    uint64(id.high)
-    uint64(id.low)
-  }
-
-  mutating func flag(_ value: Bool) { uint8(value ? 1 : 0) }
-
-  mutating func int64(_ value: Int64) { uint64(UInt64(bitPattern: value)) }
-
-  /// Bytes behind their count.
-  mutating func counted(_ bytes: [UInt8]) {
-    uint32(UInt32(bytes.count))
-    append(bytes)
-  }
-
   /// UTF-8 behind its count of bytes.
   mutating func text(_ text: String) {
     uint32(UInt32(text.utf8.count))
@@ -135,24 +141,6 @@ extension ByteWriter {
 }
 
 extension ByteReader {
-  @_lifetime(self: copy self)
-  mutating func id<Kind>() throws(WireError) -> Identifier<Kind> {
-    guard let id = Identifier<Kind>(bytes: try array(16)) else { throw .truncated(needed: 16, have: 0) }
-    return id
-  }
-
-  @_lifetime(self: copy self)
-  mutating func flag() throws(WireError) -> Bool {
-    switch try uint8() {
-    case 0: return false
-    case 1: return true
-    case let value: throw .invalid(field: "flag", value: UInt64(value))
-    }
-  }
-
-  @_lifetime(self: copy self)
-  mutating func int64() throws(WireError) -> Int64 { Int64(bitPattern: try uint64()) }
-
   /// A count of something that was counted, never below zero.
   @_lifetime(self: copy self)
   mutating func count() throws(WireError) -> Int {
@@ -162,9 +150,6 @@ extension ByteReader {
     }
     return count
   }
-
-  @_lifetime(self: copy self)
-  mutating func counted() throws(WireError) -> [UInt8] { try array(Int(try uint32())) }
 
   @_lifetime(self: copy self)
   mutating func text() throws(WireError) -> String {
@@ -191,13 +176,6 @@ extension ByteReader {
   @_lifetime(self: copy self)
   mutating func expiry() throws(WireError) -> Expiry {
     Expiry(seconds: try uint32(), start: try choice("expiry start"))
-  }
-
-  @_lifetime(self: copy self)
-  mutating func choice<Value: RawRepresentable<UInt8>>(_ field: StaticField) throws(WireError) -> Value {
-    let number = try uint8()
-    guard let value = Value(rawValue: number) else { throw .invalid(field: field, value: UInt64(number)) }
-    return value
   }
 
   @_lifetime(self: copy self)

@@ -67,7 +67,7 @@ package struct ChatSummary: Equatable, Sendable {
   package static func all(in storage: any MLSStorage) throws(MLSStorageError) -> [ChatSummary] {
     var result: [ChatSummary] = []
     for key in try storage.keys(under: TranscriptNames.summaries) {
-      if let record = try storage.read(key) { result.append(try SummaryRecord(record).summary) }
+      if let record = try storage.read(key, as: SummaryRecord.self) { result.append(record.summary) }
     }
     return result
   }
@@ -93,9 +93,7 @@ package struct ChatSummary: Equatable, Sendable {
   package static func load(_ chat: [UInt8], from storage: any MLSStorage) throws(MLSStorageError)
     -> ChatSummary?
   {
-    try storage.read(TranscriptNames(chat: chat).summary).map { record throws(MLSStorageError) in
-      try SummaryRecord(record).summary
-    }
+    try storage.read(TranscriptNames(chat: chat).summary, as: SummaryRecord.self)?.summary
   }
 }
 
@@ -120,7 +118,7 @@ package struct MessagePreview: Hashable, Sendable {
   init?(_ row: Row) {
     guard row.kind.isBubble, let sender = row.sender else { return nil }
     (id, position, self.sender, kind) = (row.id, row.position, sender.user, row.kind.word)
-    text = (row.text ?? row.caption).map { $0.beginning(byteCount: Self.textByteCount) }
+    text = row.excerpt(byteCount: Self.textByteCount)
     (isDeleted, sentAt, delivery) = (row.isDeleted, row.sentAt, row.delivery)
   }
 }

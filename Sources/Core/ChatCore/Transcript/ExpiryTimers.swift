@@ -91,35 +91,3 @@ struct ExpiryTimers: Sendable {
     for timer in timers { insert(timer) }
   }
 }
-
-/// A binary heap, least first.
-struct MinHeap<Element: Comparable & Sendable>: Sendable {
-  private var elements: [Element] = []
-
-  var count: Int { elements.count }
-  var first: Element? { elements.first }
-
-  mutating func insert(_ element: Element) {
-    elements.append(element)
-    var child = elements.count - 1
-    while child > 0, elements[child] < elements[(child - 1) / 2] {
-      elements.swapAt(child, (child - 1) / 2)
-      child = (child - 1) / 2
-    }
-  }
-
-  mutating func removeFirst() {
-    guard let last = elements.popLast(), !elements.isEmpty else { return }
-    elements[0] = last
-    var parent = 0
-    while true {
-      var least = parent
-      for child in [2 * parent + 1, 2 * parent + 2] where child < elements.count {
-        if elements[child] < elements[least] { least = child }
-      }
-      if least == parent { return }
-      elements.swapAt(parent, least)
-      parent = least
-    }
-  }
-}

@@ -16,12 +16,10 @@ struct OrderIndex {
   /// The oldest known.
   var first: TranscriptPosition? { count > 0 ? places[head] : nil }
 
-  /// The number of known rows before a place.
-  func count(before place: TranscriptPosition) -> Int { lowerBound(place) - head }
-
-  /// The known rows before a place, the newest first.
-  func newest(before place: TranscriptPosition) -> ReversedCollection<ArraySlice<TranscriptPosition>> {
-    places[head..<lowerBound(place)].reversed()
+  /// The newest known row before a place.
+  func last(before place: TranscriptPosition) -> TranscriptPosition? {
+    let index = lowerBound(place)
+    return index > head ? places[index - 1] : nil
   }
 
   /// The known rows behind a sequence number, ascending.

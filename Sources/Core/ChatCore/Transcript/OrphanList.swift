@@ -25,32 +25,22 @@ struct OrphanList: Sendable {
   }
 
   private(set) var entries: [Entry] = []
-  private var counts: [MessageRef: Int] = [:]
 
   init() {}
 
   /// The same action waits already.
   func contains(target: MessageRef, seq: Int64) -> Bool {
-    counts[target] != nil && entries.contains { $0.target == target && $0.seq == seq }
+    entries.contains { $0.target == target && $0.seq == seq }
   }
 
-  mutating func append(_ entry: Entry) {
-    entries.append(entry)
-    counts[entry.target, default: 0] += 1
-  }
+  mutating func append(_ entry: Entry) { entries.append(entry) }
 
-  mutating func removeFirst() {
-    let entry = entries.removeFirst()
-    counts[entry.target, default: 0] -= 1
-    if counts[entry.target] == 0 { counts[entry.target] = nil }
-  }
+  mutating func removeFirst() { entries.removeFirst() }
 
   /// Takes out all that wait for a message, in the server's order.
   mutating func take(_ target: MessageRef) -> [Entry] {
-    guard counts[target] != nil else { return [] }
     let found = entries.filter { $0.target == target }
-    entries.removeAll { $0.target == target }
-    counts[target] = nil
+    if !found.isEmpty { entries.removeAll { $0.target == target } }
     return found.sorted { $0.seq < $1.seq }
   }
 }

@@ -18,12 +18,7 @@ struct PendingList: Sendable {
     }
 
     /// Whether it shows as a row of its own.
-    var isRow: Bool {
-      switch envelope.content {
-      case .text, .attachment, .custom: true
-      case .reaction, .edit, .delete, .control, .receipt, .unknown: false
-      }
-    }
+    var isRow: Bool { envelope.content.isSaid }
 
     var delivery: Delivery { failure.map { .failed(code: $0) } ?? .pending }
   }

@@ -21,8 +21,6 @@ struct ReactionSet: Equatable, Sendable {
 
   init() {}
 
-  var isEmpty: Bool { entries.isEmpty }
-
   /// Sets an emoji or takes it off; `seq` is `Int64.max` for what the server has not taken yet.
   mutating func set(_ emoji: String, by user: UserID, isRemoved: Bool, seq: Int64) {
     let new = Entry(user: user, emoji: emoji, seq: seq, isRemoved: isRemoved)

@@ -36,6 +36,9 @@ package struct Row: Equatable, Sendable {
 
   /// The server's number; nil while it is not confirmed.
   package var seq: Int64? { position?.seq }
+
+  /// The beginning of what it says; of a file the text under it.
+  func excerpt(byteCount: Int) -> String? { (text ?? caption)?.beginning(byteCount: byteCount) }
 }
 
 /// What kind of row it is.

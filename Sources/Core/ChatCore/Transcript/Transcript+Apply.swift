@@ -22,7 +22,7 @@ extension Transcript {
     if let action = MessageAction(envelope.content, by: incoming.sender.user, seq: incoming.seq) {
       changes = try act(action, from: envelope, at: incoming.receivedAt, in: &transaction)
     } else if case .control(let body) = envelope.content {
-      changes = try control(body, incoming, in: &transaction)
+      changes = try control(body, incoming, at: position, in: &transaction)
     } else if let record = MessageRecord(envelope, sender: incoming.sender, epoch: incoming.epoch) {
       changes = try receive(record, incoming, at: position, in: &transaction)
     } else {
@@ -42,17 +42,7 @@ extension Transcript {
       let position = try freePosition(position, after: transaction)
     else { return [] }
     var record = record
-    if let expiry = record.expiry {
-      switch expiry.start {
-      case .send:
-        record.deadline = .sent(
-          expiry, sentAt: record.sentAt, serverAt: incoming.serverAt, receivedAt: incoming.receivedAt)
-      // Who wrote it has read it.
-      case .read where incoming.sender.user == me.user || incoming.seq <= summary.readSeq:
-        record.deadline = .read(expiry, at: incoming.receivedAt)
-      case .read: break
-      }
-    }
+    record.deadline = deadline(of: record, incoming)
     guard let row = try insert(record, at: position, now: incoming.receivedAt, in: &transaction) else {
       return []
     }
@@ -65,6 +55,20 @@ extension Transcript {
       changes.append(.elevated(row.id))
     }
     return changes
+  }
+
+  /// When a message that comes in, or is confirmed, disappears here; nil for never, or not before it is read.
+  func deadline(of record: MessageRecord, _ incoming: Incoming) -> ChatDeadline? {
+    guard let expiry = record.expiry else { return nil }
+    switch expiry.start {
+    case .send:
+      return .sent(
+        expiry, sentAt: record.sentAt, serverAt: incoming.serverAt, receivedAt: incoming.receivedAt)
+    // Who wrote it has read it.
+    case .read where incoming.sender.user == me.user || incoming.seq <= summary.readSeq:
+      return .read(expiry, at: incoming.receivedAt)
+    case .read: return nil
+    }
   }
 
   /// A row for a message that cannot be read, here for good. Again for the same number it changes nothing.
@@ -141,16 +145,11 @@ extension Transcript {
       try forget(record.id, as: .expired, at: position, in: &transaction)
       return nil
     }
-    transaction.write(record.record, names.row(position))
+    transaction.put(record, names.row(position))
     if TranscriptPosition(localID: record.id) == nil {
-      transaction.write(PlaceRecord(.row, position).record, names.place(record.id))
+      transaction.put(PlaceRecord(.row, position), names.place(record.id))
     }
-    if let deadline = record.deadline {
-      try start(ExpiryTimers.Timer(id: record.id, deadline: deadline), at: now, in: &transaction)
-    } else if record.waitsForReader {
-      transaction.write(MarkRecord().record, names.reader(position))
-      summary.counters.readers += 1
-    }
+    try keepTime(of: record, at: position, now: now, in: &transaction)
     index.insert(position)
     summary.counters.rows += 1
     if countsAsUnread(record, at: position) { summary.unreadCount += 1 }
@@ -176,7 +175,7 @@ extension Transcript {
     var new = old
     new.apply(action)
     guard new != old else { return [] }
-    transaction.write(new.record, names.row(place.position))
+    transaction.put(new, names.row(place.position))
     if countsAsUnread(old, at: place.position), !countsAsUnread(new, at: place.position) { fallUnread() }
     let row = try resolve(new, at: place.position, after: transaction)
     refreshPreview(row)
@@ -218,7 +217,7 @@ extension Transcript {
       number: summary.counters.nextOrphan, target: action.target, seq: action.seq)
     let deadline = ChatDeadline(OrphanRecord.lifetime, after: now)
     let record = OrphanRecord(user: action.user, seq: action.seq, deadline: deadline, bytes: bytes)
-    transaction.write(record.record, names.orphan(entry))
+    transaction.put(record, names.orphan(entry))
     list.append(entry)
     summary.counters.nextOrphan += 1
     keep(list)
@@ -233,8 +232,7 @@ extension Transcript {
     var actions: [MessageAction] = []
     for entry in list.take(id) {
       let key = names.orphan(entry)
-      if let record = try storage.read(key, after: transaction), let action = try OrphanRecord(record).action
-      {
+      if let action = try storage.read(key, as: OrphanRecord.self, after: transaction)?.action {
         actions.append(action)
       }
       transaction.erase(key)
@@ -249,11 +247,8 @@ extension Transcript {
     guard summary.counters.orphans > 0 else { return }
     var list = try takeOrphanList(after: transaction)
     while let oldest = list.entries.first {
-      if let record = try storage.read(names.orphan(oldest), after: transaction),
-        try !OrphanRecord(record).deadline.isDue(at: now)
-      {
-        break
-      }
+      let record = try storage.read(names.orphan(oldest), as: OrphanRecord.self, after: transaction)
+      if let record, !record.deadline.isDue(at: now) { break }
       drop(&list, in: &transaction)
     }
     keep(list)

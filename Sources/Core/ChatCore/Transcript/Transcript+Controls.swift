@@ -5,7 +5,8 @@ extension Transcript {
   /// A name or a timer holds when its place in the server's order is behind that of the one before, and makes
   /// a row that nobody said; a message's own time never touches the chat's (S0-84, section 3 #28).
   mutating func control(
-    _ body: ControlBody, _ incoming: Incoming, in transaction: inout MLSTransaction
+    _ body: ControlBody, _ incoming: Incoming, at position: TranscriptPosition,
+    in transaction: inout MLSTransaction
   ) throws(MLSStorageError) -> [TranscriptChange] {
     let id = incoming.envelope.id
     let version = ProfileVersion(epoch: incoming.epoch, seq: incoming.seq, control: id)
@@ -15,22 +16,19 @@ extension Transcript {
     case .timer(let expiry): event = .timerChanged(expiry)
     case .timerAcknowledged(let control):
       if control == summary.profile.timerVersion.control {
-        transaction.write(MarkRecord().record, names.acknowledgement(incoming.sender.user))
+        transaction.put(MarkRecord(), names.acknowledgement(incoming.sender.user))
       }
       return []
     // The engine's affairs.
     case .leaving, .profile: return []
     }
-    guard try place(of: id, after: transaction) == nil, let position = TranscriptPosition(seq: incoming.seq)
-    else {
-      return []
-    }
+    guard try place(of: id, after: transaction) == nil else { return [] }
     switch body {
     case .renamed(let name) where version > summary.profile.nameVersion:
       (summary.profile.name, summary.profile.nameVersion) = (name.isEmpty ? nil : name, version)
     case .timer(let expiry) where version > summary.profile.timerVersion:
       setTimer(expiry, version, in: &transaction)
-      transaction.write(MarkRecord().record, names.acknowledgement(incoming.sender.user))
+      transaction.put(MarkRecord(), names.acknowledgement(incoming.sender.user))
     default: break
     }
     guard let free = try freePosition(position, after: transaction) else { return [] }
@@ -85,7 +83,7 @@ extension Transcript {
     case .read: receipt.read = max(receipt.read, seq)
     }
     guard receipt != old else { return false }
-    transaction.write(receipt.record, names.receipt(user))
+    transaction.put(receipt, names.receipt(user))
     summary.deliveredUpTo = max(summary.deliveredUpTo, receipt.delivered)
     summary.readUpTo = max(summary.readUpTo, receipt.read)
     save(in: &transaction)
@@ -102,11 +100,10 @@ extension Transcript {
   package func readers(upTo seq: Int64) throws(MLSStorageError) -> [UserID] {
     var readers: [UserID] = []
     for key in try storage.keys(under: names.receipts) {
-      guard let user = UserID(bytes: TranscriptNames.fields(of: key)), let record = try storage.read(key)
-      else {
-        continue
-      }
-      if try ReceiptRecord(record).read >= seq { readers.append(user) }
+      guard let user = UserID(bytes: TranscriptNames.fields(of: key)),
+        let receipt = try storage.read(key, as: ReceiptRecord.self)
+      else { continue }
+      if receipt.read >= seq { readers.append(user) }
     }
     return readers
   }
@@ -114,9 +111,6 @@ extension Transcript {
   private func receipt(
     of user: UserID, after transaction: borrowing MLSTransaction
   ) throws(MLSStorageError) -> ReceiptRecord {
-    guard let record = try storage.read(names.receipt(user), after: transaction) else {
-      return ReceiptRecord()
-    }
-    return try ReceiptRecord(record)
+    try storage.read(names.receipt(user), as: ReceiptRecord.self, after: transaction) ?? ReceiptRecord()
   }
 }

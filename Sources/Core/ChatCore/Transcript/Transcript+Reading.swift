@@ -19,26 +19,14 @@ extension Transcript {
   ) throws(MLSStorageError) -> TranscriptPage {
     var rows: [Row] = []
     var place = end ?? .highest
-    var isAtStart = false
-    search: while rows.count < max(0, limit) {
-      for position in index.newest(before: place) {
-        place = position
-        let record = try message(at: position, after: transaction)
-        if isMedia, !record.shape.isMedia || record.isDeleted { continue }
-        rows.append(try resolve(record, at: position, after: transaction))
-        if rows.count == limit { break search }
-      }
-      if index.isComplete {
-        isAtStart = true
-        break
-      }
-      try extendIndex(after: transaction)
+    while rows.count < limit, let position = try older(than: place, after: transaction) {
+      place = position
+      let record = try message(at: position, after: transaction)
+      if isMedia, !record.shape.isMedia || record.isDeleted { continue }
+      rows.append(try resolve(record, at: position, after: transaction))
     }
     rows.reverse()
-    if !isAtStart, index.count(before: place) == 0 {
-      while !index.isComplete, index.count(before: place) == 0 { try extendIndex(after: transaction) }
-      isAtStart = index.count(before: place) == 0
-    }
+    let isAtStart = try older(than: place, after: transaction) == nil
     if end == nil {
       for item in pending.items where item.isRow && !item.isHidden {
         let row = try resolve(item, after: transaction)
@@ -66,7 +54,7 @@ extension Transcript {
     guard let row = try row(id), row.kind.isBubble, !row.isDeleted, let sender = row.sender else {
       return nil
     }
-    let text = (row.text ?? row.caption)?.beginning(byteCount: ContentLimits.quoteByteCount)
+    let text = row.excerpt(byteCount: ContentLimits.quoteByteCount)
     return ReplyReference(
       parent: id, quote: ReplyQuote(sender: sender.user, kind: row.kind.word, text: text))
   }
@@ -113,7 +101,7 @@ extension Transcript {
       guard let expiry = record.expiry, record.deadline == nil else { continue }
       let deadline = ChatDeadline.read(expiry, at: now)
       record.deadline = deadline
-      transaction.write(record.record, names.row(position))
+      transaction.put(record, names.row(position))
       try start(ExpiryTimers.Timer(id: record.id, deadline: deadline), at: now, in: &transaction)
       changes.append(.updated(try resolve(record, at: position, after: transaction)))
     }
@@ -136,9 +124,7 @@ extension Transcript {
   func resolve(
     _ record: MessageRecord, at position: TranscriptPosition?, after transaction: borrowing MLSTransaction
   ) throws(MLSStorageError) -> Row {
-    var record = record
-    for action in pending.actions(on: record.id) { record.apply(action) }
-    var row = Row(record, at: position)
+    var row = folded(record, at: position)
     if let reference = row.replyReference { row.reply = try resolve(reference, after: transaction) }
     return row
   }
@@ -167,7 +153,7 @@ extension Transcript {
     }
     return ResolvedReply(
       parent: id, state: .resolved, quoteSender: sender.user, quoteKind: parent.kind.word,
-      quoteText: (parent.text ?? parent.caption)?.beginning(byteCount: ContentLimits.quoteByteCount))
+      quoteText: parent.excerpt(byteCount: ContentLimits.quoteByteCount))
   }
 
   private func folded(_ record: MessageRecord, at position: TranscriptPosition?) -> Row {

@@ -30,7 +30,6 @@ extension Transcript {
     try loadTimers(after: transaction)
     while let timer = timers?.popDue(at: now) {
       transaction.erase(names.timer(timer))
-      summary.counters.timers = timers?.count ?? 0
       guard let place = try place(of: timer.id, after: transaction), place.state == .row else { continue }
       try erase(at: place.position, leaving: .expired, now: now, in: &transaction)
       changes.append(.removed(timer.id))
@@ -50,7 +49,7 @@ extension Transcript {
   ) throws(MLSStorageError) -> [TranscriptChange] {
     var changes: [TranscriptChange] = []
     while summary.counters.rows > limits.rows {
-      try completeIndex(after: transaction)
+      try extendIndex(all: true, after: transaction)
       guard let oldest = index.first else { throw .inconsistent }
       let id = try erase(at: oldest, leaving: nil, now: now, in: &transaction)
       summary.counters.trimmedThrough = max(summary.counters.trimmedThrough, oldest)
@@ -93,14 +92,14 @@ extension Transcript {
   ) throws(MLSStorageError) {
     // A row made here is not made again.
     guard TranscriptPosition(localID: id) == nil else { return }
-    transaction.write(PlaceRecord(state, position).record, names.place(id))
+    transaction.put(PlaceRecord(state, position), names.place(id))
     let gone = summary.counters.gone
-    transaction.write(GoneRecord(id).record, names.gone(gone.upperBound))
+    transaction.put(GoneRecord(id), names.gone(gone.upperBound))
     summary.counters.gone = gone.lowerBound..<gone.upperBound + 1
     while summary.counters.gone.count > limits.gone {
       let oldest = summary.counters.gone.lowerBound
-      if let record = try storage.read(names.gone(oldest), after: transaction) {
-        transaction.erase(names.place(try GoneRecord(record).id))
+      if let record = try storage.read(names.gone(oldest), as: GoneRecord.self, after: transaction) {
+        transaction.erase(names.place(record.id))
         transaction.erase(names.gone(oldest))
       }
       summary.counters.gone = oldest + 1..<summary.counters.gone.upperBound
@@ -115,16 +114,12 @@ extension Transcript {
     }
     summary.lastMessage = nil
     var end = TranscriptPosition.highest
-    while true {
-      for position in index.newest(before: end) {
-        end = position
-        let record = try message(at: position, after: transaction)
-        guard record.shape.isBubble else { continue }
-        summary.lastMessage = MessagePreview(try resolve(record, at: position, after: transaction))
-        return
-      }
-      if index.isComplete { return }
-      try extendIndex(after: transaction)
+    while let position = try older(than: end, after: transaction) {
+      end = position
+      let record = try message(at: position, after: transaction)
+      guard record.shape.isBubble else { continue }
+      summary.lastMessage = MessagePreview(try resolve(record, at: position, after: transaction))
+      return
     }
   }
 
@@ -141,12 +136,25 @@ extension Transcript {
     timers = loaded
   }
 
+  /// Writes what ends a new row: its deadline, or that its time begins when it is read.
+  mutating func keepTime(
+    of record: MessageRecord, at position: TranscriptPosition, now: ChatTime,
+    in transaction: inout MLSTransaction
+  ) throws(MLSStorageError) {
+    if let deadline = record.deadline {
+      try start(ExpiryTimers.Timer(id: record.id, deadline: deadline), at: now, in: &transaction)
+    } else if record.waitsForReader {
+      transaction.put(MarkRecord(), names.reader(position))
+      summary.counters.readers += 1
+    }
+  }
+
   mutating func start(
     _ timer: ExpiryTimers.Timer, at now: ChatTime, in transaction: inout MLSTransaction
   ) throws(MLSStorageError) {
     try loadTimers(after: transaction)
     timers?.insert(timer)
-    transaction.write(MarkRecord().record, names.timer(timer))
+    transaction.put(MarkRecord(), names.timer(timer))
     noteDeadlines(at: now)
   }
 

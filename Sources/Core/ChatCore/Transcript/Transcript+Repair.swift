@@ -53,7 +53,7 @@ extension Transcript {
       } else {
         let record = MessageRecord(
           .unreadable, shape: .unreadable, id: position.localID, sender: nil, epoch: 0, sentAt: now.wall)
-        transaction.write(record.record, key)
+        transaction.put(record, key)
         rows.append((position, record))
       }
     }
@@ -67,7 +67,7 @@ extension Transcript {
       }
     }
     for (position, record) in rows where TranscriptPosition(localID: record.id) == nil {
-      transaction.write(PlaceRecord(.row, position).record, names.place(record.id))
+      transaction.put(PlaceRecord(.row, position), names.place(record.id))
     }
     // The index reads the names again, the timers are made again from the rows.
     transaction.eraseAll(under: names.timers)
@@ -78,12 +78,7 @@ extension Transcript {
     for (position, record) in rows {
       summary.lastSeq = max(summary.lastSeq, position.seq)
       if countsAsUnread(record, at: position) { summary.unreadCount += 1 }
-      if let deadline = record.deadline {
-        try start(ExpiryTimers.Timer(id: record.id, deadline: deadline), at: now, in: &transaction)
-      } else if record.waitsForReader {
-        transaction.write(MarkRecord().record, names.reader(position))
-        summary.counters.readers += 1
-      }
+      try keepTime(of: record, at: position, now: now, in: &transaction)
     }
   }
 
@@ -133,7 +128,7 @@ extension Transcript {
       }
       // Where its place was lost, it stays gone.
       if try storage.read(names.place(id), after: transaction) == nil {
-        transaction.write(PlaceRecord(.hidden, .lowest).record, names.place(id))
+        transaction.put(PlaceRecord(.hidden, .lowest), names.place(id))
       }
     }
     guard let first = keys.first, let last = keys.last else { return }
@@ -160,8 +155,7 @@ extension MLSStorage {
     _ key: MLSRecordKey, _ type: Record.Type, _ lost: inout Int
   ) throws(MLSStorageError) -> Record? {
     do throws(MLSStorageError) {
-      guard let stored = try read(key) else { return nil }
-      return try Record(stored)
+      return try read(key, as: type)
     } catch {
       guard case .corrupted = error else { throw error }
       lost += 1

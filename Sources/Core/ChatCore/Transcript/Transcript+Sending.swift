@@ -63,7 +63,7 @@ extension Transcript {
       // pending.
       if changes.isEmpty { changes = try update(targetOf: item, after: transaction) }
     } else if case .control(let body) = item.envelope.content {
-      changes = try control(body, incoming, in: &transaction)
+      changes = try control(body, incoming, at: position, in: &transaction)
     } else if let record = MessageRecord(item.envelope, sender: me, epoch: epoch) {
       changes = try settle(item, record, incoming, at: position, in: &transaction)
     }
@@ -79,14 +79,7 @@ extension Transcript {
     in transaction: inout MLSTransaction
   ) throws(MLSStorageError) -> [TranscriptChange] {
     var record = record
-    if let expiry = record.expiry {
-      // Its author has read it.
-      record.deadline =
-        expiry.start == .read
-        ? .read(expiry, at: incoming.receivedAt)
-        : .sent(
-          expiry, sentAt: record.sentAt, serverAt: incoming.serverAt, receivedAt: incoming.receivedAt)
-    }
+    record.deadline = deadline(of: record, incoming)
     let free = try freePosition(position, after: transaction)
     if item.isHidden {
       try forget(record.id, as: .hidden, at: free ?? position, in: &transaction)
@@ -171,7 +164,7 @@ extension Transcript {
     // It was encoded when it came in.
     guard let bytes = try? item.envelope.serialized() else { return }
     let record = PendingRecord(failure: item.failure, isHidden: item.isHidden, bytes: bytes)
-    transaction.write(record.record, names.pending(item.number))
+    transaction.put(record, names.pending(item.number))
   }
 
   private mutating func remove(_ item: PendingList.Item, in transaction: inout MLSTransaction) {

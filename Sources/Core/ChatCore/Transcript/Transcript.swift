@@ -93,7 +93,7 @@ package struct Transcript: Sendable {
   /// Writes the summary when it changed; the last step of every mutation.
   mutating func save(in transaction: inout MLSTransaction) {
     guard summary != written else { return }
-    transaction.write(SummaryRecord(summary).record, names.summary)
+    transaction.put(SummaryRecord(summary), names.summary)
     written = summary
   }
 
@@ -102,8 +102,7 @@ package struct Transcript: Sendable {
   ) throws(MLSStorageError) {
     guard summary.counters.pending > 0 else { return }
     for key in try storage.keys(under: names.pending, after: transaction) {
-      guard let stored = try storage.read(key, after: transaction) else { continue }
-      let record = try PendingRecord(stored)
+      guard let record = try storage.read(key, as: PendingRecord.self, after: transaction) else { continue }
       guard let envelope = try? Envelope(serialized: record.bytes.span) else { throw .inconsistent }
       var item = PendingList.Item(
         number: TranscriptNames.number(of: key), envelope: envelope, me: me.user)
@@ -123,16 +122,16 @@ extension Transcript {
       return try storage.read(names.row(position), after: transaction) == nil
         ? nil : PlaceRecord(.row, position)
     }
-    guard let record = try storage.read(names.place(id), after: transaction) else { return nil }
-    return try PlaceRecord(record)
+    return try storage.read(names.place(id), as: PlaceRecord.self, after: transaction)
   }
 
   func message(
     at position: TranscriptPosition, after transaction: borrowing MLSTransaction
   ) throws(MLSStorageError) -> MessageRecord {
     // A place without a row, or a name without a record.
-    guard let record = try storage.read(names.row(position), after: transaction) else { throw .inconsistent }
-    return try MessageRecord(record)
+    let record = try storage.read(names.row(position), as: MessageRecord.self, after: transaction)
+    guard let record else { throw .inconsistent }
+    return record
   }
 
   /// Counts for the unread messages of this user (S0-89).
@@ -141,12 +140,25 @@ extension Transcript {
       && position.seq > summary.readSeq
   }
 
+  /// The newest row before a place; nil for none. No more is read of the rows' order than that takes.
+  mutating func older(
+    than place: TranscriptPosition, after transaction: borrowing MLSTransaction
+  ) throws(MLSStorageError) -> TranscriptPosition? {
+    while true {
+      if let older = index.last(before: place) { return older }
+      if index.isComplete { return nil }
+      try extendIndex(after: transaction)
+    }
+  }
+
   /// Learns more of the rows' order: the next block of numbers, or everything where blocks are empty.
-  mutating func extendIndex(after transaction: borrowing MLSTransaction) throws(MLSStorageError) {
+  mutating func extendIndex(
+    all: Bool = false, after transaction: borrowing MLSTransaction
+  ) throws(MLSStorageError) {
     guard !index.isComplete else { return }
     let newest = index.floor == .highest ? summary.lastSeq : index.floor.seq - 1
     // Numbers without rows, such as those of reactions, may fill many blocks.
-    let readsAll = newest < 256 || index.emptyBlocks >= 4
+    let readsAll = all || newest < 256 || index.emptyBlocks >= 4
     let block = newest >> 8
     let prefix = readsAll ? names.rows : names.block(block)
     var older: [TranscriptPosition] = []
@@ -158,12 +170,5 @@ extension Transcript {
     let floor = readsAll ? .lowest : TranscriptPosition(rawValue: UInt64(block) << 16)
     index.extend(with: older, downTo: floor)
     if index.count >= summary.counters.rows { index.extend(with: [], downTo: .lowest) }
-  }
-
-  /// Learns all of the rows' order.
-  mutating func completeIndex(after transaction: borrowing MLSTransaction) throws(MLSStorageError) {
-    guard !index.isComplete else { return }
-    index.emptyBlocks = .max
-    try extendIndex(after: transaction)
   }
 }

@@ -63,7 +63,7 @@ struct RecordWriter {
 
   mutating func value(_ value: some MLSCodable) { value.encode(into: &plain) }
 
-  mutating func flag(_ value: Bool) { plain.uint8(value ? 1 : 0) }
+  mutating func flag(_ value: Bool) { plain.flag(value) }
 
   /// `opaque secret<V>`.
   mutating func secret(_ secret: Secret) {
@@ -108,15 +108,6 @@ extension ByteReader {
 
   @_lifetime(self: copy self)
   mutating func optionalSecret() throws(WireError) -> Secret? { try flag() ? try secret() : nil }
-
-  @_lifetime(self: copy self)
-  mutating func flag() throws(WireError) -> Bool {
-    switch try uint8() {
-    case 0: return false
-    case 1: return true
-    case let value: throw .invalid(field: "flag", value: UInt64(value))
-    }
-  }
 
   @_lifetime(self: copy self)
   mutating func epochID() throws(WireError) -> EpochID {
