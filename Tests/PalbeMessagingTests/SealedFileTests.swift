@@ -1,5 +1,6 @@
 import Foundation
 import Palbase
+import PalbeSDKKit
 import PalbeTestKit
 import PalbeUnits
 import PalbeWire
@@ -79,7 +80,7 @@ struct SealedFileTests {
       try storage.write([index], .application(Array("T".utf8) + group + [index], in: nil))
     }
     var sealed = try rig.folder.dump().flatMap { $0 }
-    let secret = try #require(rig.vault.read(SealedStorage.keyName(of: rig.user)))
+    let secret = try #require(try rig.vault.read(SealedStorage.keyName(of: rig.user)))
     for wanted in [marker, group, Array("peer of this".utf8), secret, rig.user.bytes] {
       #expect(sealed.firstRange(of: wanted.prefix(8)) == nil)
     }

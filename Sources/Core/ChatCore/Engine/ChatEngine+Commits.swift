@@ -195,7 +195,7 @@ func serverCommit(
   using random: inout RandomSource
 ) throws(MLSError) -> ServerCommit {
   let secret = try group.exportPendingSecret(
-    label: SealedProfile.exporterLabel, context: [], length: 32)
+    label: SealedProfile.exporterLabel, context: [], length: SealedProfile.secretByteCount)
   return ServerCommit(
     epoch: group.epochNumber, commit: bundle.commit.encoded(), welcome: bundle.welcome?.encoded(),
     groupInfo: try group.pendingGroupInfo().encoded(),
