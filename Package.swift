@@ -113,13 +113,13 @@ let targets: [Target] = [
   // IO: no Core.
   library("IO", "EventLoop", base + ["CPalbeLinux"], settings: strict),
   library("IO", "WebServer", base + ["CPalbeLinux", "CPalbeWebSockets"], settings: strict),
-  library("IO", "CommandLine", [], settings: strict),
+  library("IO", "CommandLine", ["PalbeWire"], settings: strict),
   library("IO", "SQLStore", base + ["PalbeCrypto", "CPalbeSQLite"], settings: strict),
   library("IO", "MediaFiles", base, settings: strict),
   library("IO", "YAML", ["CPalbeYAML"], settings: strict),
 
   // Server
-  library("Server", "ServerSettings", ["PalbeUnits", "PalbeYAML", "PalbeCommandLine"], settings: strict),
+  library("Server", "ServerSettings", base + ["PalbeYAML", "PalbeCommandLine"], settings: strict),
   library(
     "Server", "ServerObservation", base + ["PalbeCrypto", "PalbeEventLoop", "PalbeWebServer"],
     settings: strict),
@@ -181,7 +181,7 @@ let targets: [Target] = [
     extra: base + [
       "PalbeCommandLine", "PalbeEventLoop", "PalbeWebServer", "PalbeServerObservation", "PalbeServerSettings",
     ]),
-  tool("mls-interop", "PalbeMLSInterop", extra: ["PalbeUnits"]),
+  tool("mls-interop", "PalbeMLSInterop", extra: base),
   tool("palbe-call", "PalbeCallLab", extra: base + ["PalbeCommandLine", "PalbeEventLoop"]),
   tool(
     "palbe-bench", "PalbeFrameEncryption", path: "bench/palbe-bench",

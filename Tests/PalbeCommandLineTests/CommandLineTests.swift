@@ -53,6 +53,14 @@ struct CommandLineTests {
         == "option '--port' is '65536'; expected a whole number from 0 to 65535")
   }
 
+  @Test("Bug: a misuse was more than one line where an argument had a line break in it")
+  func complaints() {
+    let misuse = misuse("serve", "--po\u{1b}[2J\r\nrt") ?? ""
+    #expect(
+      Program.complaint(by: "tool", misuse)
+        == #"tool: unknown option '--po\u{1B}[2J\u{D}\u{A}rt'; see --help"#)
+  }
+
   @Test("help names every option and an example; the version stands alone")
   func helps() throws {
     guard case .print(let help) = try program.request(["serve", "--help"]) else {

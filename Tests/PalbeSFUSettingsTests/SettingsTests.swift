@@ -254,6 +254,39 @@ struct SettingsTests {
     #expect(old.changes(to: old).isEmpty)
   }
 
+  @Test("Bug: a reload was compared with the last file read, not with what runs")
+  func reloaded() throws {
+    let started = try file("port: 1\nkeys: {a: b}\n")
+    let changed = try file("port: 2\nkeys: {a: c}\ndevelopment: true\n")
+    let running = try started.reloaded(with: changed)
+    #expect(running[SFUKeys.port] == 1 && running.apiKeys.map(\.secret) == ["c"])
+    // Told again as long as the file says so, and no longer when it does not.
+    #expect(running.changes(to: changed).map(\.name) == ["port", "development"])
+    #expect(running.changes(to: started).map(\.name) == ["keys"])
+    // A key of a trial that goes on until a restart, and the same name in the file.
+    let trial = try Self.load(["--dev"])
+    let clash = try file("keys: {devkey: x}\n")
+    #expect(refusal { () throws(SettingsError) in try trial.reloaded(with: clash) }.contains("there twice"))
+  }
+
+  @Test(
+    "Bug: a TLS key without a certificate was ignored; a line break in a webhook's address or a path was taken as it is"
+  )
+  func refusals() throws {
+    let key = ["--key", "a:b"]
+    #expect(
+      refusal { () throws(SettingsError) in try Self.load(key + ["--tls-key", "k"]) }
+        == "'tls.key_file' needs 'tls.cert_file'")
+    for url in ["http://x/\r\nA: b", "http://", "http:///x", "ftp://x", "http://x y/"] {
+      let text = refusal { () throws(SettingsError) in try Self.load(key + ["--webhook", url]) }
+      #expect(text.contains("expected a list of http or https addresses"), "\(url)")
+    }
+    let text = "port: 5\naudit_log: \"x\\N\\Ly\"\n"
+    let document = try Self.load(["--config", "a\nb: c"], files: ["a\nb: c": text]).document
+    #expect(document.contains(#"port: 5  # a\u{A}b: c:1"#))
+    #expect(document.contains(#"audit_log: "x\x85\u2028y""#))
+  }
+
   @Test("every key has one name, one option, one variable, and a default that it would take itself")
   func schema() throws {
     let names = SFUKeys.all.flatMap { [$0.name] + $0.aliases }

@@ -1,3 +1,5 @@
+import PalbeWire
+
 /// A tool with commands: `palbe-sfu serve`, `palbe-call join`.
 public struct Program: Sendable {
   public var name: String
@@ -37,6 +39,11 @@ public struct Program: Sendable {
     if rest.contains("--help") || rest.contains("-h") { return .print(help(for: command)) }
     if rest.contains("--version") { return .print("\(name) \(version)") }
     return .run(command: command.name, try command.parse(rest))
+  }
+
+  /// What standard error is told when the program does not do what it was asked: one line, whatever was in an argument or in a file.
+  public static func complaint(by name: String, _ reason: String) -> String {
+    "\(name): \(printable(reason))"
   }
 
   private var commandNames: String { commands.map(\.name).joined(separator: ", ") }

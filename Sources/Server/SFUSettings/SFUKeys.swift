@@ -155,9 +155,7 @@ public enum SFUKeys {
     "debugging aid: writes every RTP packet received, as the SFU sees it")
   public static let webhookURLs = Setting(
     "webhook.urls", "--webhook",
-    .list("URL", "a list of http or https addresses") {
-      $0.lowercased().hasPrefix("http://") || $0.lowercased().hasPrefix("https://")
-    },
+    .list("URL", "a list of http or https addresses", check: WebAddress.isValid),
     default: [], words: "", reloads: true, "is told what happens in rooms by signed POST requests")
   public static let webhookKey = Setting(
     "webhook.api_key", "--webhook-key", .optional(.text("NAME", "the name of an API key")), default: nil,

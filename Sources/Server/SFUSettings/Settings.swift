@@ -22,8 +22,8 @@ public struct Settings: Sendable {
     return schema
   }()
 
-  private let values: SettingValues
-  private let keysOfFile: [APIKey]
+  private var values: SettingValues
+  private var keysOfFile: [APIKey]
 
   /// Reads all sources.
   ///
@@ -63,6 +63,15 @@ public struct Settings: Sendable {
   /// Keys that are different in `other`, in their order.
   public func changes(to other: Settings) -> [any AnySetting] { values.changes(to: other.values) }
 
+  /// As they count after a reload with `other`: what does not reload stays as it is until a restart.
+  public func reloaded(with other: Settings) throws(SettingsError) -> Settings {
+    var result = self
+    result.values = values.reloaded(with: other.values)
+    result.keysOfFile = other.keysOfFile
+    try result.checkTogether()
+    return result
+  }
+
   private static func keys(in bytes: [UInt8], named path: String) throws(SettingsError) -> [APIKey] {
     let root: YAMLNode?
     do throws(YAMLError) { root = try YAMLNode(parsing: bytes) } catch {
@@ -95,6 +104,9 @@ public struct Settings: Sendable {
     }
     guard (self[SFUKeys.prometheusUsername] == nil) == (self[SFUKeys.prometheusPassword] == nil) else {
       throw SettingsError("'prometheus.username' and 'prometheus.password' go together")
+    }
+    guard self[SFUKeys.certificateKeyFile] == nil || self[SFUKeys.certificateFile] != nil else {
+      throw SettingsError("'tls.key_file' needs 'tls.cert_file'")
     }
     let ports = self[SFUKeys.udpPort]
     if let workers = self[SFUKeys.workers], ports.count > 1, workers > ports.count {

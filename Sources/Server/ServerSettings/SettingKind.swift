@@ -138,6 +138,13 @@ extension SettingKind where Value == String {
     return kind
   }
 
+  /// An http or https address.
+  public static var webAddress: SettingKind {
+    SettingKind(
+      scalar: "URL", "an http or https address", read: { WebAddress.isValid($0) ? $0 : nil },
+      show: { quoted($0) })
+  }
+
   /// One of some words; `aliases` are other words for them.
   public static func choice(_ words: [String], aliases: [String: String] = [:]) -> SettingKind {
     SettingKind(
@@ -291,9 +298,10 @@ package func quoted(_ text: String) -> String {
   for scalar in text.unicodeScalars {
     switch scalar {
     case "\"", "\\": result += "\\\(scalar)"
-    case _ where scalar.value < 0x20 || scalar.value == 0x7f:
+    case _ where scalar.value < 0x20 || (0x7f...0x9f).contains(scalar.value):
       let hex = String(scalar.value, radix: 16)
       result += "\\x" + (hex.count == 1 ? "0" : "") + hex
+    case "\u{2028}", "\u{2029}": result += "\\u" + String(scalar.value, radix: 16)
     default: result.unicodeScalars.append(scalar)
     }
   }

@@ -87,6 +87,16 @@ public struct SettingValues: Sendable {
     }
   }
 
+  /// As they count after a reload with `other`: what reloads is of `other`, the rest stays until a restart.
+  public func reloaded(with other: SettingValues) -> SettingValues {
+    var result = self
+    for setting in schema.keys where setting.reloads {
+      result.values[setting.name] = other.values[setting.name]
+    }
+    result.warnings = other.warnings
+    return result
+  }
+
   // MARK: Variables
 
   private mutating func take(environment: [String: String]) throws(SettingsError) {

@@ -1,3 +1,5 @@
+import PalbeWire
+
 extension SettingValues {
   /// The configuration in effect as a YAML file, each key with who gave it; secrets are left out.
   public var document: String {
@@ -9,7 +11,8 @@ extension SettingValues {
       if own != section, !own.isEmpty { lines.append("\(own):") }
       section = own
       let indent = own.isEmpty ? "" : "  "
-      lines.append("\(indent)\(parts.last ?? ""): \(shown(setting))  # \(source(of: setting))")
+      lines.append(
+        "\(indent)\(parts.last ?? ""): \(shown(setting))  # \(printable(source(of: setting).description))")
     }
     return lines.joined(separator: "\n")
   }

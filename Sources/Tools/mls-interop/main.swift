@@ -2,6 +2,7 @@
 import Foundation
 import PalbeMLSInterop
 import PalbeUnits
+import PalbeWire
 
 let usage = "usage: mls-interop [--storage FILE]"
 let help = """
@@ -66,7 +67,8 @@ while let argument = arguments.popFirst() {
     exit(0)
   case "--storage" where !arguments.isEmpty: storage = arguments.popFirst()
   default:
-    put("mls-interop: unknown or incomplete option '\(argument)'; \(usage)", to: .standardError)
+    put(
+      "mls-interop: unknown or incomplete option '\(printable(argument))'; \(usage)", to: .standardError)
     exit(2)
   }
 }

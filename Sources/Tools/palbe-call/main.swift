@@ -5,7 +5,8 @@ import PalbeEventLoop
 
 /// Tells a misuse in one line.
 func refuse(_ error: any Error) -> Never {
-  try? FileHandle.standardError.write(contentsOf: Data("palbe-call: \(error)\n".utf8))
+  try? FileHandle.standardError.write(
+    contentsOf: Data((Program.complaint(by: program.name, "\(error)") + "\n").utf8))
   exit(2)
 }
 

@@ -1,6 +1,7 @@
 import Glibc
 import PalbeBackendServer
 import PalbeCommandLine
+import PalbeWire
 
 /// `palbe-server backup` and `palbe-server check`.
 enum DataCommands {
@@ -39,15 +40,12 @@ enum DataCommands {
     do { findings = try BackendServer.check(folder(arguments), repairs: repairs) } catch { stop("\(error)") }
     for finding in findings {
       let end = !finding.isRepairable ? "" : repairs ? " (repaired)" : " (--repair brings it in order)"
-      put(finding.description + end, to: STDOUT_FILENO)
+      put(printable(finding.description) + end, to: STDOUT_FILENO)
     }
     let isSound = findings.allSatisfy { repairs && $0.isRepairable }
     if findings.isEmpty { put("the data is as it has to be", to: STDOUT_FILENO) }
     exit(isSound ? 0 : 1)
   }
 
-  private static func stop(_ reason: String) -> Never {
-    put("palbe-server: \(reason)", to: STDERR_FILENO)
-    exit(1)
-  }
+  private static func stop(_ reason: String) -> Never { fail(reason, code: 1) }
 }

@@ -83,7 +83,7 @@ enum ServeCommand {
     }
   }
 
-  /// Reads the configuration again. One that is wrong changes nothing.
+  /// Reads the configuration again. One that is wrong changes nothing. Returns what runs from now on: what the next one is compared with.
   private static func reload(
     _ arguments: ParsedArguments, from old: ServerSettings, into server: BackendServer, _ log: ServerLog
   ) -> ServerSettings {
@@ -97,14 +97,15 @@ enum ServeCommand {
     if !waiting.isEmpty {
       log.write(.warning, "changed keys need a restart", [("keys", waiting.joined(separator: ","))])
     }
-    log.setLevel(new.logLevel)
-    do throws(CertificateError) { try server.reload(new.adjustments) } catch {
+    let running = old.reloaded(with: new)
+    log.setLevel(running.logLevel)
+    do throws(CertificateError) { try server.reload(running.adjustments) } catch {
       log.write(.warning, "certificate not reloaded", [("reason", error.description)])
     }
     log.write(
       .info, "configuration reloaded",
       [("keys", changes.filter(\.reloads).map(\.name).joined(separator: ","))])
-    return new
+    return running
   }
 }
 
@@ -123,7 +124,7 @@ enum ConfigCommand {
   static func run(_ arguments: ParsedArguments) {
     if arguments.has("--table") { return put(ServerSettings.schema.table, to: STDOUT_FILENO) }
     let settings = ServerSettings.load(arguments)
-    for warning in settings.values.warnings { put("palbe-server: \(warning)", to: STDERR_FILENO) }
+    for warning in settings.values.warnings { complain(warning) }
     put(settings.values.document, to: STDOUT_FILENO)
   }
 }

@@ -14,10 +14,13 @@ func put(_ line: String, to descriptor: Int32) {
   _ = write(descriptor, bytes, bytes.count)
 }
 
-func fail(_ reason: String) -> Never {
-  put("palbe-server: \(reason)", to: STDERR_FILENO)
-  exit(2)
+/// Ends the program with one line; by default for what was asked in a wrong way.
+func fail(_ reason: String, code: Int32 = 2) -> Never {
+  complain(reason)
+  exit(code)
 }
+
+func complain(_ reason: String) { put(Program.complaint(by: "palbe-server", reason), to: STDERR_FILENO) }
 
 do throws(ArgumentError) {
   switch try program.request(CommandLine.arguments.dropFirst()) {

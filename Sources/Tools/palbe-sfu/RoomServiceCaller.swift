@@ -101,10 +101,7 @@ struct RoomServiceCaller {
     stop("the server answered with status \(status)")
   }
 
-  private func stop(_ reason: String) -> Never {
-    put("palbe-sfu: \(reason)", to: STDERR_FILENO)
-    exit(1)
-  }
+  private func stop(_ reason: String) -> Never { fail(reason, code: 1) }
 
   /// Prints the answer, or `text` for a person; nothing for what has no more to tell.
   func show(_ answer: some ProtobufMessage, _ text: String?) {

@@ -76,19 +76,21 @@ enum ServeCommand {
     }
   }
 
-  /// Reads the configuration again. One that is wrong changes nothing.
+  /// Reads the configuration again. One that is wrong changes nothing. Returns what runs from now on: what the next one is compared with.
   private static func reload(
     _ arguments: ParsedArguments, from old: Settings, into server: SFUServer, _ log: ServerLog
   ) -> Settings {
     let new: Settings
+    let running: Settings
     do throws(SettingsError) {
       new = try Settings.read(arguments)
       guard !new.apiKeys.isEmpty else { throw SettingsError("no API key") }
+      running = try old.reloaded(with: new)
     } catch {
       log.write(.warning, "configuration not reloaded", [("reason", error.description)])
       return old
     }
-    do throws(SFUServerError) { try server.reload(SFUServer.Configuration(new)) } catch {
+    do throws(SFUServerError) { try server.reload(SFUServer.Configuration(running)) } catch {
       log.write(.warning, "configuration not reloaded", [("reason", error.description)])
       return old
     }
@@ -104,7 +106,7 @@ enum ServeCommand {
     log.write(
       .info, "configuration changed",
       [("keys", changes.filter(\.reloads).map(\.name).joined(separator: ","))])
-    return new
+    return running
   }
 }
 
@@ -123,7 +125,7 @@ enum ConfigCommand {
   static func run(_ arguments: ParsedArguments) {
     if arguments.has("--table") { return put(Settings.schema.table, to: STDOUT_FILENO) }
     let settings = Settings.load(arguments)
-    for warning in settings.warnings { put("palbe-sfu: \(warning)", to: STDERR_FILENO) }
+    for warning in settings.warnings { complain(warning) }
     put(settings.document, to: STDOUT_FILENO)
   }
 }

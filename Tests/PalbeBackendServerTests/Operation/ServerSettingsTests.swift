@@ -61,10 +61,31 @@ struct ServerSettingsTests {
       (["--push-file", "a", "--push-socket", "b"], "'push.file', 'push.socket' and 'push.command'"),
       (["--prometheus-username", "a"], "go together"), (["--tls-key", "a"], "needs 'tls.cert_file'"),
       (["--public-url", "ftp://a"], "expected an http or https address"), (["--port", "70000"], "--port"),
+      (["--public-url", "http://x/\r\nEvil: 1"], "expected an http or https address"),
+      (["--public-url", "https://"], "expected an http or https address"),
     ])
   func refused(_ arguments: [String], _ words: String) {
     let error = #expect(throws: SettingsError.self) { try load(arguments) }
     #expect(error?.description.contains(words) == true, "\(error?.description ?? "")")
+  }
+
+  @Test(
+    "Bug: a reload was compared with the last file read; a change that waits for a restart is told each time, one taken back is none"
+  )
+  func reloads() throws {
+    let started = try load(["--config", "f"], file: "port: 1\nlimit: {message_size: 64KiB}\n")
+    let changed = try load(["--config", "f"], file: "port: 2\nlimit: {message_size: 32KiB}\n")
+    func names(_ new: ServerSettings, over running: ServerSettings) -> [String] {
+      running.values.changes(to: new.values).map(\.name)
+    }
+    #expect(names(changed, over: started) == ["port", "limit.message_size"])
+    let running = started.reloaded(with: changed)
+    #expect(running[ServerKeys.port] == 1 && running.adjustments.limits.messageByteCount == 32 << 10)
+    #expect(names(changed, over: running) == ["port"])
+    #expect(names(started, over: running) == ["limit.message_size"])
+    #expect(names(started, over: running.reloaded(with: started)) == [])
+    // A key that is gone from the file has its default again.
+    #expect(try running.reloaded(with: load()).adjustments.limits.messageByteCount == 256 << 10)
   }
 
   @Test("docs/server.md has the table that `palbe-server config --table` prints")

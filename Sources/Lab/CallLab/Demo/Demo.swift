@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import PalbeEventLoop
+import PalbeWire
 import Synchronization
 
 /// A real end-to-end encrypted call through our SFU, measured and judged: `palbe-call demo`.
@@ -120,6 +121,6 @@ public enum Demo {
   }
 
   private static func complain(_ line: String) {
-    try? FileHandle.standardError.write(contentsOf: Data("\(line)\n".utf8))
+    try? FileHandle.standardError.write(contentsOf: Data((printable(line) + "\n").utf8))
   }
 }

@@ -5,6 +5,7 @@ import PalbeEventLoop
 import PalbeFrameEncryption
 import PalbeMediaFiles
 import PalbeUnits
+import PalbeWire
 
 /// A misuse or a refusal; its description is one line for a person.
 struct JoinFailure: Error, CustomStringConvertible {

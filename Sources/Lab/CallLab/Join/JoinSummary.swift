@@ -2,6 +2,7 @@ import Foundation
 import PalbeCall
 import PalbeCallCore
 import PalbeUnits
+import PalbeWire
 import Synchronization
 
 /// What a person sees of a call: a line for each event, and a table at its end.

@@ -1,5 +1,6 @@
 package import PalbeCallCore
 package import PalbeFrameEncryption
+import PalbeWire
 
 /// Why a call could not be started or changed; its description is one line for a person.
 package enum CallEngineError: Error, Equatable, Sendable, CustomStringConvertible {

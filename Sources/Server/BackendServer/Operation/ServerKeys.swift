@@ -15,7 +15,7 @@ package enum ServerKeys {
     "data", "--data", .optional(.text("DIR", "a path")), default: nil, words: "none; with --dev ./palbe-data",
     "the folder with everything that is kept")
   package static let publicURL = Setting(
-    "public_url", "--public-url", .optional(.text("URL", "an http or https address")), default: nil,
+    "public_url", "--public-url", .optional(.webAddress), default: nil,
     words: "none",
     reloads: false, "what stands before the path in addresses of blobs; without it they are relative")
   package static let development = Setting(

@@ -14,7 +14,7 @@ package struct ServerSettings: Sendable {
   package static let schema = SettingsSchema(
     program: "palbe-server", keys: ServerKeys.all + AccountKeys.all)
 
-  package let values: SettingValues
+  package private(set) var values: SettingValues
   private let accounts: AccountSettings
 
   /// Reads all sources, and looks at what belongs together.
@@ -37,11 +37,13 @@ package struct ServerSettings: Sendable {
     guard self[ServerKeys.certificateKeyFile] == nil || self[ServerKeys.certificateFile] != nil else {
       throw SettingsError("'tls.key_file' needs 'tls.cert_file'")
     }
-    if let url = self[ServerKeys.publicURL]?.lowercased() {
-      guard url.hasPrefix("https://") || url.hasPrefix("http://") else {
-        throw SettingsError("'public_url' is '\(url)'; expected an http or https address")
-      }
-    }
+  }
+
+  /// As they count after a reload with `other`: what does not reload stays as it is until a restart.
+  package func reloaded(with other: ServerSettings) -> ServerSettings {
+    var result = self
+    result.values = values.reloaded(with: other.values)
+    return result
   }
 
   /// The value in effect.

@@ -1,14 +1,12 @@
+import PalbeUnits
+
 /// Where events are posted to: an http or https address.
 struct WebhookURL: Equatable, Sendable {
   let text: String
 
   /// Nil for what is no such address.
   init?(_ text: String) {
-    let lower = text.lowercased()
-    guard let scheme = ["http://", "https://"].first(where: lower.hasPrefix),
-      text.utf8.count <= 2_048, text.utf8.allSatisfy({ $0 > 32 && $0 < 127 }),
-      let first = text.dropFirst(scheme.count).first, first != "/", first != "?", first != "#"
-    else { return nil }
+    guard WebAddress.isValid(text) else { return nil }
     self.text = text
   }
 
