@@ -24,6 +24,9 @@ final class ServerService {
   /// Bytes of all bodies that are being read.
   var bodiesByteCount = 0
   var gate: AddressGate
+  let whenPaused: @Sendable (String) -> Void
+  /// Stands for the listening socket in the library.
+  private(set) var listener: OpaquePointer?
   private let certificate: CertificatePair?
   /// The TLS context of the library, which owns it.
   private var tls: UnsafeMutableRawPointer?
@@ -32,8 +35,10 @@ final class ServerService {
   private static let closeSeconds: Int32 = 10
 
   init(
-    link: ServerLink, limits: WebServerLimits, certificate: CertificatePair?, handler: any WebServerHandler
+    link: ServerLink, limits: WebServerLimits, certificate: CertificatePair?, handler: any WebServerHandler,
+    whenPaused: @escaping @Sendable (String) -> Void
   ) {
+    self.whenPaused = whenPaused
     self.link = link
     self.limits = limits
     self.certificate = certificate
@@ -50,20 +55,13 @@ final class ServerService {
 
   deinit { policy.deallocate() }
 
-  func makeContext(address: SocketAddress, family: WebServer.Family) -> OpaquePointer? {
+  /// Nil, and the socket closed, where something is lacking.
+  func makeContext(listening socket: ListeningSocket) -> OpaquePointer? {
     var info = lws_context_creation_info()
-    info.port = Int32(address.port)
+    info.port = palbe_lws_no_listener()
     info.protocols = UnsafePointer(protocols.list)
     info.user = Unmanaged.passUnretained(self).toOpaque()
-    info.options =
-      palbe_lws_option_must_bind() | (certificate == nil ? 0 : palbe_lws_option_tls_server())
-      | {
-        switch family {
-        case .ipv4: palbe_lws_option_no_ipv6()
-        case .ipv6: palbe_lws_option_v6_only()
-        case .both: palbe_lws_option_both_stacks()
-        }
-      }()
+    info.options = certificate == nil ? 0 : palbe_lws_option_tls_server()
     info.gid = -1
     info.uid = -1
     info.max_http_header_data = UInt16(clamping: limits.requestHeadByteCount)
@@ -76,16 +74,20 @@ final class ServerService {
     info.timeout_secs_ah_idle = UInt32(clamping: limits.requestTimeout.wholeSeconds)
     info.keepalive_timeout = Int32(clamping: limits.idleTimeout.wholeSeconds)
     info.retry_and_idle_policy = UnsafePointer(policy)
-    let isAny = address.high == 0 && address.low == 0
     // The library would speak HTTP/2 with whoever offers it.
-    return "http/1.1".withCString { alpn in
+    let context = "http/1.1".withCString { alpn in
       info.alpn = alpn
-      guard !isAny else { return lws_create_context(&info) }
-      return address.host.withCString { host in
-        info.iface = host
-        return lws_create_context(&info)
-      }
+      return lws_create_context(&info)
     }
+    if let context {
+      listener = palbe_lws_watch(lws_get_vhost_by_name(context, "default"), socket.descriptor)
+    }
+    guard listener != nil else {
+      close(socket.descriptor)
+      if let context { lws_context_destroy(context) }
+      return nil
+    }
+    return context
   }
 
   /// The thread's body.
@@ -180,9 +182,9 @@ extension ServerService {
       guard let certificate, let user, certificate.install(into: user) == 0 else { return -1 }
       tls = user
       return 0
-    case LWS_CALLBACK_FILTER_NETWORK_CONNECTION:
-      let peer = peerAddress(of: Int32(truncatingIfNeeded: Int(bitPattern: input)))
-      return connections.count < limits.connectionCount && gate.admits(peer) ? 0 : 1
+    case LWS_CALLBACK_RAW_RX_FILE:
+      acceptConnections()
+      return 0
     case LWS_CALLBACK_SERVER_NEW_CLIENT_INSTANTIATED:
       let peer = peerAddress(of: lws_get_socket_fd(identity))
       connections[identity] = ServerConnection(peer: peer)
@@ -200,6 +202,10 @@ extension ServerService {
     case LWS_CALLBACK_HTTP_WRITEABLE:
       return continueDownload(identity)
     case LWS_CALLBACK_TIMER:
+      guard identity != listener else {
+        resumeAccepting()
+        return 0
+      }
       return answerLater(identity)
     case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
       return confirmUpgrade(identity, to: input)

@@ -109,24 +109,23 @@ public final class WebServer: Sendable {
   /// - Parameter host: an address of this host; "0.0.0.0" is all IPv4 addresses, "::" all of both families.
   /// - Parameter port: 0 takes any free one.
   /// - Parameter certificate: makes it speak TLS, and nothing else on this port.
+  /// - Parameter whenPaused: told why no connection can be taken for a moment, for lack of descriptors or memory; up to ten times a second,
+  ///   on the service thread.
   public init(
     host: String, port: UInt16, certificate: CertificateFiles? = nil,
-    limits: WebServerLimits = WebServerLimits(), handler: any WebServerHandler
+    limits: WebServerLimits = WebServerLimits(), handler: any WebServerHandler,
+    whenPaused: @escaping @Sendable (String) -> Void = { _ in }
   ) throws(WebServerError) {
     WebLibrary.initialize()
     let pair: CertificatePair?
     do throws(CertificateError) { pair = try certificate?.read() } catch { throw .certificate(error) }
     guard let address = SocketAddress(host: host, port: port) else { throw .addressNotAvailable }
-    let family = try Self.probe(address)
+    let socket = try ListeningSocket(address)
     let link = ServerLink()
-    let service = ServerService(link: link, limits: limits, certificate: pair, handler: handler)
-    guard let context = service.makeContext(address: address, family: family) else {
-      // The probe succeeded, so what failed is a race for the port or the lack of a resource.
-      _ = try Self.probe(address)
-      throw .noResources
-    }
-    let actual = lws_get_vhost_listen_port(lws_get_vhost_by_name(context, "default"))
-    self.port = UInt16(truncatingIfNeeded: actual)
+    let service = ServerService(
+      link: link, limits: limits, certificate: pair, handler: handler, whenPaused: whenPaused)
+    guard let context = service.makeContext(listening: socket) else { throw .noResources }
+    self.port = socket.port
     self.link = link
     files = certificate
     link.context.set(context)
@@ -165,36 +164,6 @@ public final class WebServer: Sendable {
     link.context.wake()
     guard !thread.isCurrent, isJoined.exchange(true, ordering: .relaxed) == false else { return }
     thread.join()
-  }
-
-  enum Family { case ipv4, ipv6, both }
-
-  /// Tries to bind, for an error with a reason, and finds out whether the host has IPv6.
-  private static func probe(_ address: SocketAddress) throws(WebServerError) -> Family {
-    let isAny = address.family == .ipv6 && address.high == 0 && address.low == 0
-    var wanted = address
-    var descriptor = palbe_tcp_socket(address.family == .ipv6 ? 1 : 0)
-    if descriptor < 0, isAny {
-      // A host without IPv6: "::" is then all IPv4 addresses.
-      wanted = SocketAddress(ipv4: 0, 0, 0, 0, port: address.port)
-      descriptor = palbe_tcp_socket(0)
-    }
-    guard descriptor >= 0 else { throw errno == EAFNOSUPPORT ? .addressNotAvailable : .noResources }
-    defer { close(descriptor) }
-    var one: Int32 = 1
-    setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &one, 4)
-    var storage = sockaddr_storage()
-    let length = palbe_address_encode(
-      &storage, wanted.family == .ipv6 ? 1 : 0, wanted.high, wanted.low, wanted.port, 0)
-    guard palbe_bind(descriptor, &storage, length) == 0, listen(descriptor, 1) == 0 else {
-      switch errno {
-      case EADDRINUSE: throw .portInUse(address.port)
-      case EACCES, EPERM: throw .permissionDenied(address.port)
-      case EADDRNOTAVAIL: throw .addressNotAvailable
-      default: throw .noResources
-      }
-    }
-    return wanted.family == .ipv4 ? .ipv4 : isAny ? .both : .ipv6
   }
 }
 

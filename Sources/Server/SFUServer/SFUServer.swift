@@ -139,9 +139,10 @@ public final class SFUServer: Sendable {
       throw error
     }
     let access = LiveAccess(keys: configuration.keys, rooms: configuration.worker)
+    let pauses = AcceptPauses(log: log)
     let service = SignalingService(access: access, inboxes: workers.inboxes, rooms: rooms, log: log)
     do throws(SFUServerError) {
-      webs = try Self.listen(configuration, service)
+      webs = try Self.listen(configuration, service, pauses)
     } catch {
       workers.stop()
       webhooks.stop()
@@ -160,7 +161,7 @@ public final class SFUServer: Sendable {
     self.webhooks = webhooks
     self.log = log
     do throws(SFUServerError) {
-      metrics = try Self.metrics(configuration, service, workers, webs)
+      metrics = try Self.metrics(configuration, service, workers, webs, pauses)
     } catch {
       webhooks.stop()
       throw error
@@ -176,14 +177,17 @@ public final class SFUServer: Sendable {
   deinit { stop() }
 
   private static func metrics(
-    _ configuration: Configuration, _ service: SignalingService, _ workers: Workers, _ webs: [WebServer]
+    _ configuration: Configuration, _ service: SignalingService, _ workers: Workers, _ webs: [WebServer],
+    _ pauses: AcceptPauses
   ) throws(SFUServerError) -> WebServer? {
     guard let metrics = configuration.metrics else { return nil }
     let address = configuration.listenAddresses[0]
     do throws(WebServerError) {
       return try WebServer(
         host: address.host, port: metrics.port, limits: MetricsPage.limits,
-        handler: MetricsService(metrics, inboxes: workers.inboxes, isReady: { service.isRunning }))
+        handler: MetricsService(
+          metrics, inboxes: workers.inboxes, pauses: pauses, isReady: { service.isRunning }),
+        whenPaused: pauses.note)
     } catch {
       for web in webs { web.stop() }
       workers.stop()
@@ -229,7 +233,7 @@ public final class SFUServer: Sendable {
 
   /// A web server for each address, all on the first one's port.
   private static func listen(
-    _ configuration: Configuration, _ service: SignalingService
+    _ configuration: Configuration, _ service: SignalingService, _ pauses: AcceptPauses
   ) throws(SFUServerError) -> [WebServer] {
     var webs: [WebServer] = []
     for address in configuration.listenAddresses {
@@ -238,7 +242,7 @@ public final class SFUServer: Sendable {
           try WebServer(
             host: address.host, port: webs.first?.port ?? configuration.port,
             certificate: configuration.certificate, limits: SignalingService.limits(configuration.limits),
-            handler: service))
+            handler: service, whenPaused: pauses.note))
       } catch {
         for web in webs { web.stop() }
         throw SFUServerError(error, host: address.host)

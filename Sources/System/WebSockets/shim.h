@@ -11,17 +11,19 @@
 
 // Constants that are macros with casts or `ll` suffixes, which Swift cannot import.
 static inline size_t palbe_lws_headroom(void) { return LWS_PRE; }
-static inline uint64_t palbe_lws_option_no_ipv6(void) { return LWS_SERVER_OPTION_DISABLE_IPV6; }
-static inline uint64_t palbe_lws_option_v6_only(void) {
-  return LWS_SERVER_OPTION_IPV6_V6ONLY_MODIFY | LWS_SERVER_OPTION_IPV6_V6ONLY_VALUE;
-}
-static inline uint64_t palbe_lws_option_both_stacks(void) { return LWS_SERVER_OPTION_IPV6_V6ONLY_MODIFY; }
-static inline uint64_t palbe_lws_option_must_bind(void) { return LWS_SERVER_OPTION_FAIL_UPON_UNABLE_TO_BIND; }
+static inline int palbe_lws_no_listener(void) { return CONTEXT_PORT_NO_LISTEN_SERVER; }
 static inline uint64_t palbe_lws_option_tls(void) { return LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT; }
 static inline uint64_t palbe_lws_option_tls_server(void) {
   return LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT | LWS_SERVER_OPTION_CREATE_VHOST_SSL_CTX;
 }
 static inline uint64_t palbe_lws_option_no_system_roots(void) { return LWS_SERVER_OPTION_DISABLE_OS_CA_CERTS; }
+
+// Calls back with LWS_CALLBACK_RAW_RX_FILE while there is something to read. The library closes the descriptor at its end; NULL when
+// it did not take it.
+static inline struct lws *palbe_lws_watch(struct lws_vhost *vhost, int descriptor) {
+  lws_sock_file_fd_type file = {.filefd = descriptor};
+  return lws_adopt_descriptor_vhost(vhost, LWS_ADOPT_RAW_FILE_DESC, file, NULL, NULL);
+}
 
 // Ends the connection at the library's next turn, whatever its peer does. Only on the service thread.
 static inline void palbe_lws_kill(struct lws *connection) {

@@ -26,15 +26,17 @@ extension SFUServer {
 final class MetricsService: WebServerHandler {
   private let page: MetricsPage
   private let inboxes: [WorkerInbox]
+  private let pauses: AcceptPauses
   private let isReady: @Sendable () -> Bool
   private let startedAt = WallClock.unixSeconds
 
   init(
-    _ configuration: SFUServer.MetricsConfiguration, inboxes: [WorkerInbox],
+    _ configuration: SFUServer.MetricsConfiguration, inboxes: [WorkerInbox], pauses: AcceptPauses,
     isReady: @escaping @Sendable () -> Bool
   ) {
     page = MetricsPage(username: configuration.username, password: configuration.password)
     self.inboxes = inboxes
+    self.pauses = pauses
     self.isReady = isReady
   }
 
@@ -75,6 +77,7 @@ final class MetricsService: WebServerHandler {
     var text = Exposition()
     text.addRooms(all)
     text.addMedia(all.totals)
+    text.add(pauses, of: "palbe_sfu")
     text.addProcess(startedAt: startedAt)
     text.family("palbe_sfu_info", .gauge, "The version, always 1.") {
       $0.sample([("version", Release.version)], value: 1)
