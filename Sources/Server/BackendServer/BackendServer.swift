@@ -77,7 +77,10 @@ package final class BackendServer: Sendable {
     _ configuration: Configuration, verifier: (any SessionVerifier)? = nil,
     prepare: (SQLiteBackendStore) -> Void = { _ in }
   ) throws {
+    if verifier == nil { try configuration.accounts.checkKeyFiles() }
     folder = try DataFolder(configuration.data)
+    // A file for pushes may be in that folder.
+    try configuration.pushes?.check()
     tokens = DeviceTokens(key: SymmetricKey(copying: try folder.key("device-tokens")))
     let store: SQLiteBackendStore
     let file = folder.path("messages.sqlite")
@@ -101,11 +104,12 @@ package final class BackendServer: Sendable {
     self.pushes = pushes
     let hub = RealtimeHub(verifier: verifier, settings: configuration.realtime)
     self.hub = hub
+    let faults = StoreFaultLog("store fault", log: log)
     let deliver: BackendLoop.Deliver = { event, subscribers in
       switch event {
       case .wakePush(let wake): pushes?.send(wake)
       case .deleteBlobs(let ids): blobs.delete(ids)
-      case .storeFault(let fault): log.write(.warning, "store fault", [("fault", "\(fault)")])
+      case .storeFault(let fault): faults.note(fault)
       case .publish, .subscriptionEnded: hub.deliver(event, to: subscribers)
       }
     }
@@ -130,9 +134,10 @@ package final class BackendServer: Sendable {
       table: RouteTable(devices: tokens, others: others), loop: loop, verifier: verifier, tokens: tokens,
       hub: hub,
       parts: [bytes], metrics: requests)
+    let pauses = AcceptPauses(log: log)
     web = try WebServer(
       host: configuration.host, port: configuration.port, certificate: configuration.certificate,
-      limits: configuration.web, handler: service)
+      limits: configuration.web, handler: service, whenPaused: pauses.note)
     port = web.port
     metrics = try configuration.metrics.map { [requests, loop] metrics in
       let begun = WallClock.unixSeconds
@@ -143,13 +148,15 @@ package final class BackendServer: Sendable {
         text.add(blobs)
         if let pushes { text.add(pushes) }
         if let link { text.add(link.service.statistics) }
+        text.add(pauses, of: "palbe_server")
         text.addProcess(startedAt: begun)
         text.family("palbe_server_info", .gauge, "The version, always 1.") {
           $0.sample([("version", Release.version)], value: 1)
         }
       }
       let web = try WebServer(
-        host: configuration.host, port: metrics.port, limits: MetricsPage.limits, handler: page)
+        host: configuration.host, port: metrics.port, limits: MetricsPage.limits, handler: page,
+        whenPaused: pauses.note)
       return (page, web)
     }
     metricsPort = metrics?.web.port

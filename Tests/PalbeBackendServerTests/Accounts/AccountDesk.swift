@@ -21,9 +21,13 @@ final class AccountDesk: Sendable {
     return settings
   }
 
-  init(_ folder: String, _ settings: AccountSettings = AccountDesk.cheap) throws {
+  init(
+    _ folder: String, _ settings: AccountSettings = AccountDesk.cheap,
+    log: ServerLog = ServerLog(level: .warning)
+  ) throws {
     var configuration = BackendServer.Configuration(data: folder)
     configuration.accounts = settings
+    configuration.log = log
     server = try BackendServer(configuration)
   }
 

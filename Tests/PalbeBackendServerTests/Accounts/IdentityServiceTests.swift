@@ -1,8 +1,10 @@
 import Foundation
+import Glibc
 import PalbeAccountsCore
 import PalbeBackendCore
 import PalbeCrypto
 import PalbeServerClient
+import PalbeServerObservation
 import PalbeTestKit
 import PalbeUnits
 import PalbeWebServer
@@ -142,7 +144,16 @@ struct IdentityServiceTests {
     let server = try WebServer(host: "127.0.0.1", port: 0, handler: publisher)
     defer { server.stop() }
     let source = try #require(KeySource("http://127.0.0.1:\(server.port)/keys"))
-    let desk = try AccountDesk(folder.url.path, provider.settings(source))
+    publisher.count.status.withLock { $0 = 500 }
+    var ends: [Int32] = [0, 0]
+    pipe(&ends)
+    let log = ServerLog(level: .warning, descriptor: ends[1])
+    let desk = try AccountDesk(folder.url.path, provider.settings(source), log: log)
+    defer { for end in ends { close(end) } }
+    // It is asked at the start, and that it is down is told then.
+    var bytes = [UInt8](repeating: 0, count: 4_096)
+    let text = String(decoding: bytes[..<max(0, read(ends[0], &bytes, bytes.count))], as: UTF8.self)
+    #expect(text.contains("warning identity provider's keys not had") && text.contains("status 500"))
     for status in [500, 302, 404] {
       publisher.count.status.withLock { $0 = status }
       let answer = try desk.post("token", ["id_token": provider.token("anna")])

@@ -127,4 +127,107 @@ struct PushTests {
     let count = max(0, read(peer, &bytes, bytes.count))
     #expect(Array(bytes[..<count]) == push.line)
   }
+
+  /// A sender that writes its log into a pipe, and what came there.
+  private func logged(_ destination: PushDestination, _ body: (PushSender) throws -> Void) throws -> String {
+    var ends: [Int32] = [0, 0]
+    pipe(&ends)
+    let sender = try PushSender(
+      destination, log: ServerLog(level: .warning, descriptor: ends[1]), lastTime: .milliseconds(100))
+    try sender.start()
+    try body(sender)
+    sender.stop()
+    close(ends[1])
+    defer { close(ends[0]) }
+    return String(
+      decoding: FileHandle(fileDescriptor: ends[0]).readDataToEndOfFile(), as: UTF8.self)
+  }
+
+  private func waitUntil(_ condition: () -> Bool) {
+    for _ in 0..<20_000 where !condition() { usleep(500) }
+    #expect(condition())
+  }
+
+  @Test(
+    "Bug: a named pipe that nobody reads held the server up for ever; its pushes fail, and go when somebody reads"
+  )
+  mutating func pipeWithoutReader() throws {
+    let path = folder.path("fifo")
+    #expect(mkfifo(path, 0o600) == 0)
+    try PushDestination.file(path).check()
+    let push = push()
+    let wake = WakePush(device: push.device, group: push.group, kind: .message, tokens: [push.token])
+    let log = try logged(.file(path)) { sender in
+      sender.send(wake)
+      waitUntil { sender.counts.failedCount == 1 }
+      let reader = open(path, O_RDONLY | O_NONBLOCK)
+      defer { close(reader) }
+      sender.send(wake)
+      waitUntil { sender.counts.sentCount == 1 }
+      var bytes = [UInt8](repeating: 0, count: 4_096)
+      let count = max(0, read(reader, &bytes, bytes.count))
+      #expect(Array(bytes[..<count]) == push.line)
+    }
+    #expect(log.contains("warning pushes failed count=1 reason=\"nobody reads the pipe\""))
+  }
+
+  @Test("Bug: pushes that fail were told at the level debug alone: a warning, and not one for each")
+  mutating func failuresAreLogged() throws {
+    let log = try logged(.command(["/bin/sh", "-c", "exit 3"])) { sender in
+      for number in 0..<5 {
+        let push = push(UInt8(number))
+        sender.send(WakePush(device: push.device, group: push.group, kind: .message, tokens: [push.token]))
+      }
+      waitUntil { sender.counts.failedCount >= 5 }
+    }
+    let lines = log.split(separator: "\n").filter { $0.contains("pushes failed") }
+    #expect(lines.count == 1)
+    #expect(lines.first?.hasSuffix("warning pushes failed count=1 reason=\"ended with status 3\"") == true)
+  }
+
+  @Test(
+    "Bug: a command that hangs held up the end by half a minute; it goes, with what it has started, when the time is over"
+  )
+  mutating func hangingCommand() throws {
+    let push = push()
+    let file = folder.path("pid")
+    var process: pid_t = 0
+    let log = try logged(.command(["/bin/sh", "-c", "sleep 600 & echo $$ > '\(file)'; wait"])) { sender in
+      sender.send(
+        WakePush(device: push.device, group: push.group, kind: .message, tokens: [push.token]))
+      func written() -> pid_t? {
+        (try? String(contentsOfFile: file, encoding: .utf8)).flatMap { pid_t($0.dropLast()) }
+      }
+      waitUntil { written() != nil }
+      process = try #require(written())
+      sender.stop()
+      #expect(sender.counts.failedCount == 1)
+    }
+    #expect(
+      log.contains("reason=\"took too long\"") && log.contains("pushes not sent before the end count=1"))
+    // Nobody is left of its group but those whom their new parent has not buried yet.
+    let states = try FileManager.default.contentsOfDirectory(atPath: "/proc").compactMap { name in
+      try? String(contentsOfFile: "/proc/\(name)/stat", encoding: .utf8).split(separator: ") ").last?
+        .split(separator: " ")
+    }
+    #expect(!states.contains { $0.count > 2 && pid_t($0[2]) == process && $0[0] != "Z" && $0[0] != "X" })
+  }
+
+  @Test("Where no push could ever be sent is refused at the start; what may come later is not")
+  func checks() throws {
+    let file = folder.path("pushes")
+    let good: [PushDestination] = [
+      .file(file), .file("/dev/null"), .socket(folder.path("none")), .command(["sh", "-c", "true"]),
+      .command(["/bin/sh"]),
+    ]
+    for destination in good { try destination.check() }
+    let bad: [PushDestination] = [
+      .file(folder.url.path), .file(folder.path("none/pushes")), .file("/"),
+      .socket("/" + String(repeating: "a", count: 200)), .command(["/nonexistent"]),
+      .command(["no-such-program"]), .command([file]), .command([folder.url.path]), .command([""]),
+    ]
+    for destination in bad {
+      #expect(throws: PushDestination.Unusable.self, "\(destination)") { try destination.check() }
+    }
+  }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import PalbeServerClient
 import PalbeTestKit
 import Testing
@@ -52,9 +53,103 @@ struct ServerToolTests {
     for arguments in [
       ["config", "--port", "x"], ["serve"], ["backup", "--data", "/nonexistent"], ["check"], ["none"],
     ] {
-      let result = try ToolProcess.run("palbe-server", arguments)
-      #expect(result.code == 2 && result.errors.hasPrefix("palbe-server: "), "\(arguments): \(result)")
+      try expectMisuse(arguments)
     }
     #expect(try ToolProcess.run("palbe-server", ["completion", "bash"]).output.contains("--reserved-space"))
   }
+
+  /// One line on standard error, whatever is in it, and exit 2.
+  private func expectMisuse(_ arguments: [String], says words: String = "") throws {
+    let result = try ToolProcess.run("palbe-server", arguments)
+    #expect(result.code == 2 && result.output.isEmpty, "\(arguments): \(result)")
+    #expect(
+      result.errors.hasPrefix("palbe-server: ") && (words.isEmpty || result.errors.contains(words)),
+      "\(result)")
+    #expect(result.errors.dropLast().allSatisfy { !$0.isNewline && $0 != "\u{1b}" }, "\(result)")
+    #expect(result.errors.last == "\n")
+  }
+
+  @Test("Bug: a line break or ESC in an option, a value, a path or a file's key was printed as it is")
+  func oneLine() throws {
+    let folder = try TemporaryFolder()
+    try expectMisuse(["serve", "--po\nrt\u{1b}[31m", "1"], says: #"'--po\u{A}rt\u{1B}[31m'"#)
+    try expectMisuse(["serve", "--port", "1\n2"], says: #"'1\u{A}2'"#)
+    try expectMisuse(["serve", "--config", "/none\nthere"], says: #"'/none\u{A}there'"#)
+    let config = folder.path("server.yaml")
+    try Data("\"po\\e[31m\\nrt\": 1\n".utf8).write(to: URL(fileURLWithPath: config))
+    try expectMisuse(["config", "--config", config], says: #"unknown key 'po\u{1B}[31m\u{A}rt'"#)
+    try expectMisuse(["serve", "--port", "0", "--data", "/dev/null/a\nb"], says: #"/dev/null/a\u{A}b"#)
+  }
+
+  @Test(
+    "Bug: a program for pushes or a file of keys that is not there was found out when somebody needed it; keys of TLS without each other"
+  )
+  func startRefused() throws {
+    let folder = try TemporaryFolder()
+    let serve = ["serve", "--dev", "--data", folder.path("data"), "--port", "0"]
+    let identity = ["--identity-issuer", "a", "--identity-audience", "b", "--identity-keys"]
+    let file = folder.path("file")
+    try Data("{}".utf8).write(to: URL(fileURLWithPath: file))
+    try expectMisuse(serve + ["--push-command", "/nope/x"], says: "'/nope/x' for pushes is not a program")
+    try expectMisuse(serve + ["--push-file", folder.url.path], says: "cannot append pushes to")
+    try expectMisuse(serve + identity + ["/nope"], says: "in '/nope': No such file or directory")
+    try expectMisuse(serve + identity + [file], says: "not a JSON web key set")
+    try expectMisuse(serve + ["--tls-key", file], says: "'tls.key_file' needs 'tls.cert_file'")
+    // Nothing was made for a server that does not start.
+    #expect(!FileManager.default.fileExists(atPath: folder.path("data/messages.sqlite")))
+    let certificate = folder.path("cert.pem")
+    try Data(TestCertificates.first.utf8).write(to: URL(fileURLWithPath: certificate))
+    try expectMisuse(serve + ["--tls-cert", certificate], says: certificate)
+  }
+
+  @Test(
+    "Bug: without a descriptor left the server took a whole processor and said nothing; it pauses, and goes on"
+  )
+  func descriptors() throws {
+    let folder = try TemporaryFolder()
+    let process = try ToolProcess(
+      "palbe-server", ["serve", "--dev", "--data", folder.path("data"), "--port", "0"], descriptorLimit: 64)
+    let port = try process.readPort()
+    let kept = HTTPConnection(port: port)
+    #expect(try kept.send("GET", "/v1/ready").status == 204)
+    // The kernel takes them, the server cannot.
+    let idle = try (0..<80).map { _ in try IdleConnection(port: port) }
+    for _ in 0..<20 { #expect(try kept.send("GET", "/v1/ready").status == 204) }
+    for connection in idle { connection.end() }
+    #expect(try HTTPConnection(port: port).send("GET", "/v1/ready").status == 204)
+    process.terminate()
+    let end = process.finish()
+    #expect(end.code == 0)
+    let lines = end.errors.split(separator: "\n").filter { $0.contains("connections cannot be taken") }
+    #expect(lines.count == 1, "\(end.errors)")
+    #expect(
+      lines.first?.contains(#"warning connections cannot be taken reason="Too many open files" pauses=1"#)
+        == true)
+  }
+}
+
+/// A TCP connection that sends nothing.
+private final class IdleConnection {
+  private var descriptor: Int32
+
+  init(port: UInt16) throws {
+    descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = port.bigEndian
+    address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+    let result = withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+      }
+    }
+    try #require(result == 0)
+  }
+
+  func end() {
+    close(descriptor)
+    descriptor = -1
+  }
+
+  deinit { if descriptor >= 0 { close(descriptor) } }
 }

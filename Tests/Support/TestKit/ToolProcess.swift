@@ -33,19 +33,24 @@ public final class ToolProcess {
 
   /// Starts a tool such as "palbe-sfu".
   /// - Parameters:
+  ///   - descriptorLimit: how many descriptors it may have (RLIMIT_NOFILE).
   ///   - fileByteLimit: no file may grow beyond it (RLIMIT_FSIZE): like a disk that is full.
   ///   - environment: variables besides those of the test.
   public init(
-    _ tool: String, _ arguments: [String], fileByteLimit: Int? = nil, environment: [String: String] = [:]
+    _ tool: String, _ arguments: [String], fileByteLimit: Int? = nil, descriptorLimit: Int? = nil,
+    environment: [String: String] = [:]
   ) throws {
     guard let executable = Self.executable(tool) else { throw CocoaError(.fileNoSuchFile) }
     process.executableURL = executable
     process.arguments = arguments
-    if let fileByteLimit {
-      // The shell counts in blocks of 512 bytes.
+    // The shell counts files in blocks of 512 bytes.
+    let limits =
+      (fileByteLimit.map { ["ulimit -f \($0 / 512)"] } ?? [])
+      + (descriptorLimit.map { ["ulimit -n \($0)"] } ?? [])
+    if !limits.isEmpty {
       process.executableURL = URL(fileURLWithPath: "/bin/sh")
       process.arguments =
-        ["-c", "ulimit -f \(fileByteLimit / 512); exec \"$0\" \"$@\"", executable.path] + arguments
+        ["-c", (limits + ["exec \"$0\" \"$@\""]).joined(separator: "; "), executable.path] + arguments
     }
     if !environment.isEmpty {
       // Through another program: a library that is loaded first may move the environment, by which Swift finds its arguments.

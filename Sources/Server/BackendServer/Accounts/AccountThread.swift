@@ -85,6 +85,7 @@ final class AccountThread {
   private let view: AccountView
   private let mailbox: Mailbox<Job>
   private let log: ServerLog
+  private let faults: StoreFaultLog
   private let sessionsEnded: @Sendable ([SessionID]) -> Void
   private var nextKeyCheck = Instant.zero
   private var recovery = StoreRecovery(interval: .seconds(1))
@@ -102,6 +103,7 @@ final class AccountThread {
     self.view = view
     self.mailbox = mailbox
     self.log = log
+    faults = StoreFaultLog("accounts' store failed", log: log)
     self.sessionsEnded = sessionsEnded
   }
 
@@ -141,7 +143,7 @@ final class AccountThread {
         view.setRefused(accounts.refused)
         sessionsEnded(sessions)
         ended += sessions
-      case .storeFault(let fault): log.write(.warning, "accounts' store failed", [("fault", "\(fault)")])
+      case .storeFault(let fault): faults.note(fault)
       }
     }
     return ended
@@ -150,6 +152,7 @@ final class AccountThread {
   /// What a call of the core threw: it may have ended a session all the same.
   func settle(after failure: AccountFailure) {
     let ended = settle()
+    if case .unavailable(let fault) = failure { faults.note(fault) }
     guard failure == .refreshTokenReused else { return }
     view.theftCount.add(1, ordering: .relaxed)
     let names = ended.map(\.text).joined(separator: ",")

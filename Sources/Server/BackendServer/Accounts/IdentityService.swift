@@ -17,12 +17,33 @@ package struct ProviderSettings: Hashable, Sendable {
     self.provider = provider
     self.keys = keys
   }
+
+  /// Refuses a file that holds no key set. An address that is down may be there later.
+  fileprivate func checkFile() throws(KeyFileProblem) {
+    guard case .file(let path) = keys else { return }
+    do throws(KeySource.Failure) { _ = try keys.load { false } } catch {
+      throw KeyFileProblem(
+        description: "cannot use the keys of '\(provider.issuer)' in '\(path)': \(error.reason)")
+    }
+  }
+}
+
+/// Why a server does not start with a provider, in words for a person.
+package struct KeyFileProblem: Error, Hashable, CustomStringConvertible {
+  package let description: String
+}
+
+extension AccountSettings {
+  /// Refuses a provider whose file holds no key set.
+  package func checkKeyFiles() throws(KeyFileProblem) {
+    for provider in providers { try provider.checkFile() }
+  }
 }
 
 /// Verifies providers' tokens on a thread of its own, which may wait for their keys.
 ///
-/// Keys are fetched at the first token, again after an hour, and when a token names a key that is not among them; never more often than once in 30 s,
-/// whoever asks. When they cannot be fetched the old ones stay.
+/// Keys are fetched at the start, again after an hour, and when a token names a key that is not among them; never more often than once in 30 s,
+/// whoever asks. When they cannot be fetched the old ones stay, and where there are none yet the next token asks again.
 final class IdentityService: Sendable {
   private struct Known {
     var keys: KeySet?
@@ -49,6 +70,13 @@ final class IdentityService: Sendable {
     self.interval = interval
     self.log = log
     queue = try WorkQueue(name: "identity", threads: 1, capacity: 256)
+    // An address that is wrong or down is told now, and not when the first person wants to sign in.
+    _ = queue.submit { [self] in
+      for settings in providers {
+        guard fetch(settings, at: MonotonicClock.now(), if: { _ in true }) == nil else { continue }
+        known.withLock { $0[settings.provider.issuer] = nil }
+      }
+    }
   }
 
   /// Says later, on another thread, whom a token is about; false when too many wait.

@@ -45,7 +45,7 @@ package enum KeySource: Hashable, Sendable {
   }
 
   private static func read(_ path: String) throws(Failure) -> [UInt8] {
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else { throw Failure(reason: String(cString: strerror(errno))) }
     defer { close(descriptor) }
     var bytes: [UInt8] = []

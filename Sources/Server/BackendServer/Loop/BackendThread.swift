@@ -148,7 +148,9 @@ final class BackendThread {
       case .success(.queue(let rows, _)) where rows.isEmpty && park(item): continue
       case _ where item.patience != nil: watch(item.call.caller.device, false)
       case .success: if case .revokeDevice(let device) = item.call.request { changed.append(device) }
-      case .failure(.unavailable): faults += 1
+      case .failure(.unavailable(let fault)):
+        faults += 1
+        deliver(.storeFault(fault), [])
       case .failure: break
       }
       item.answer(result)

@@ -2,6 +2,7 @@ import CPalbeLinux
 import Glibc
 import PalbeEventLoop
 import PalbeServerObservation
+import PalbeUnits
 import Synchronization
 
 /// A UNIX socket in the data folder by which `palbe-server backup` asks the server that runs: a line in, a line out.
@@ -49,7 +50,7 @@ final class ControlSocket: Sendable {
       let peer = accept(descriptor, nil, nil)
       guard peer >= 0 else { continue }
       defer { close(peer) }
-      LocalSocket.setTimeout(peer, seconds: 5)
+      LocalSocket.setTimeout(peer, .seconds(5))
       guard LocalSocket.isOwnUser(peer), let line = LocalSocket.readLine(peer, limit: Self.lineByteLimit)
       else {
         continue

@@ -1,19 +1,25 @@
 import CPalbeLinux
 import Glibc
+import PalbeUnits
 
 /// Stream sockets of the file system.
 enum LocalSocket {
+  /// Whether an address can hold the path.
+  static func fits(_ path: String) -> Bool {
+    path.utf8.count < MemoryLayout.size(ofValue: sockaddr_un().sun_path)
+  }
+
   /// Fills in an address; false for a path that is too long.
   private static func withAddress(_ path: String, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32)
     -> Bool
   {
     var address = sockaddr_un()
     address.sun_family = sa_family_t(AF_UNIX)
-    let bytes = Array(path.utf8)
-    guard bytes.count < MemoryLayout.size(ofValue: address.sun_path) else {
+    guard fits(path) else {
       errno = ENAMETOOLONG
       return false
     }
+    let bytes = Array(path.utf8)
     withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
     return withUnsafePointer(to: &address) { pointer in
       pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
@@ -41,8 +47,10 @@ enum LocalSocket {
   }
 
   /// Reads and writes give up after so long.
-  static func setTimeout(_ descriptor: Int32, seconds: Int) {
-    var limit = timeval(tv_sec: seconds, tv_usec: 0)
+  static func setTimeout(_ descriptor: Int32, _ time: TimeDelta) {
+    // 0 would be without end.
+    let milliseconds = max(1, Int(time.wholeMilliseconds))
+    var limit = timeval(tv_sec: milliseconds / 1_000, tv_usec: milliseconds % 1_000 * 1_000)
     for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
       setsockopt(descriptor, SOL_SOCKET, option, &limit, socklen_t(MemoryLayout<timeval>.size))
     }

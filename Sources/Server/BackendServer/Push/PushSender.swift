@@ -6,16 +6,6 @@ import PalbeServerObservation
 import PalbeUnits
 import Synchronization
 
-/// Where pushes go; each stands for APNs (2.12). All of them get one line of JSON for each push.
-package enum PushDestination: Hashable, Sendable {
-  /// Appended to a file.
-  case file(String)
-  /// Written to a stream socket of the file system, a connection for each push.
-  case socket(String)
-  /// A program and its arguments, spawned for each push, which reads it from standard input.
-  case command([String])
-}
-
 /// Sends wake pushes on a thread of its own, with retry.
 package final class PushSender: Sendable {
   /// What was counted.
@@ -27,22 +17,31 @@ package final class PushSender: Sendable {
   }
 
   private static let capacity = 10_000
-  /// A command that takes longer is ended.
-  private static let commandTime = TimeDelta.seconds(10)
-  /// For what is due at the end.
-  private static let lastTime = TimeDelta.seconds(5)
+  /// One that takes longer has failed; a command is ended.
+  private static let longestTime = TimeDelta.seconds(10)
   private let destination: PushDestination
   private let log: ServerLog
   private let queue = Mutex(PushQueue(capacity: capacity))
   private let totals = Mutex(Counts())
+  private let failures = Mutex(Recurrence())
   private let wakeUp: WakeUp
-  private let isStopping = Atomic<Bool>(false)
+  /// For what is due at the end.
+  private let lastTime: TimeDelta
+  /// When the last push has to be sent; nil while there is no end in sight.
+  private let end = Mutex<Instant?>(nil)
   private let thread = Mutex<WorkerThread?>(nil)
+  /// Its thread has ended.
+  private let hasEnded: WakeUp
 
-  package init(_ destination: PushDestination, log: ServerLog) throws(SystemError) {
+  /// - Parameter lastTime: how long `stop` sends what is due.
+  package init(
+    _ destination: PushDestination, log: ServerLog, lastTime: TimeDelta = .seconds(5)
+  ) throws(SystemError) {
     self.destination = destination
     self.log = log
+    self.lastTime = lastTime
     wakeUp = try WakeUp()
+    hasEnded = try WakeUp()
   }
 
   /// Begins to send.
@@ -64,11 +63,18 @@ package final class PushSender: Sendable {
     wakeUp.wake()
   }
 
-  /// Sends what is due, for a few seconds at most, and ends.
+  /// Sends what is due, for a few seconds at most, and ends. Whatever a file system or a command does, it does not wait longer.
   package func stop() {
-    isStopping.store(true, ordering: .relaxed)
+    end.withLock { $0 = MonotonicClock.now() + lastTime }
     wakeUp.wake()
-    thread.withLock { $0 }?.join()
+    guard let thread = thread.withLock({ $0.take() }) else { return }
+    var ready = pollfd(fd: hasEnded.fileDescriptor, events: Int16(POLLIN), revents: 0)
+    let time = lastTime + .milliseconds(500)
+    guard poll(&ready, 1, Int32(clamping: time.wholeMilliseconds)) == 1 else {
+      log.write(.warning, "a push is still being sent at the end")
+      return
+    }
+    thread.join()
   }
 
   /// What was counted.
@@ -81,100 +87,42 @@ package final class PushSender: Sendable {
   // MARK: The thread
 
   private func run() {
-    while !isStopping.load(ordering: .relaxed) {
-      sendDue { isStopping.load(ordering: .relaxed) }
+    while end.withLock({ $0 == nil }) {
+      sendDue { end.withLock { $0 != nil } }
       let deadline = queue.withLock { $0.nextDeadline() }
       let wait = deadline.map { max(0, ($0 - MonotonicClock.now()).wholeMilliseconds) + 1 } ?? -1
       var ready = pollfd(fd: wakeUp.fileDescriptor, events: Int16(POLLIN), revents: 0)
       poll(&ready, 1, Int32(clamping: wait))
       wakeUp.drain()
     }
-    let end = MonotonicClock.now() + Self.lastTime
-    sendDue { MonotonicClock.now() > end }
+    sendDue { MonotonicClock.now() > end.withLock { $0 ?? .zero } }
     let count = queue.withLock { $0.waitingCount }
     // Nobody is woken for these rows again until newer ones come.
     if count > 0 { log.write(.warning, "pushes not sent before the end", [("count", "\(count)")]) }
+    hasEnded.wake()
   }
 
-  /// - Parameter isOver: looked at after each push.
+  /// - Parameter isOver: looked at before each push.
   private func sendDue(until isOver: () -> Bool) {
-    while let (push, attempts) = queue.withLock({ $0.next(at: MonotonicClock.now()) }) {
-      if let reason = deliver(push) {
-        totals.withLock { $0.failedCount += 1 }
-        queue.withLock { $0.failed(push, attempts: attempts, at: MonotonicClock.now()) }
-        log.write(.debug, "push failed", [("device", push.device.text), ("reason", reason)])
-      } else {
+    while !isOver(), let (push, attempts) = queue.withLock({ $0.next(at: MonotonicClock.now()) }) {
+      let usual = MonotonicClock.now() + Self.longestTime
+      do throws(PushFailure) {
+        try destination.send(push.line) { min(usual, end.withLock { $0 ?? .distantFuture }) }
         totals.withLock { $0.sentCount += 1 }
+      } catch {
+        failed(push, attempts, error.reason)
       }
-      if isOver() { return }
     }
   }
 
-  /// Nil when it went, else why not.
-  private func deliver(_ push: PushNotification) -> String? {
-    switch destination {
-    case .file(let path): Self.append(push.line, to: path)
-    case .socket(let path): Self.write(push.line, toSocket: path)
-    case .command(let words): Self.run(words, input: push.line)
+  private func failed(_ push: PushNotification, _ attempts: Int, _ reason: String) {
+    let now = MonotonicClock.now()
+    queue.withLock { $0.failed(push, attempts: attempts, at: now) }
+    log.write(.debug, "push failed", [("device", push.device.text), ("reason", reason)])
+    if let count = failures.withLock({ $0.note(at: now) }) {
+      log.write(.warning, "pushes failed", [("count", "\(count)"), ("reason", reason)])
     }
-  }
-
-  private static var failure: String { String(cString: strerror(errno)) }
-
-  private static func append(_ line: [UInt8], to path: String) -> String? {
-    let descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
-    guard descriptor >= 0 else { return failure }
-    defer { close(descriptor) }
-    return Glibc.write(descriptor, line, line.count) == line.count ? nil : failure
-  }
-
-  private static func write(_ line: [UInt8], toSocket path: String) -> String? {
-    let descriptor = LocalSocket.make()
-    guard descriptor >= 0 else { return failure }
-    defer { close(descriptor) }
-    LocalSocket.setTimeout(descriptor, seconds: 5)
-    guard LocalSocket.connect(descriptor, to: path) else { return failure }
-    return Glibc.send(descriptor, line, line.count, Int32(MSG_NOSIGNAL)) == line.count ? nil : failure
-  }
-
-  private static func run(_ words: [String], input: [UInt8]) -> String? {
-    var ends: [Int32] = [0, 0]
-    guard pipe(&ends) == 0 else { return failure }
-    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-    var actions = posix_spawn_file_actions_t()
-    posix_spawn_file_actions_init(&actions)
-    defer { posix_spawn_file_actions_destroy(&actions) }
-    posix_spawn_file_actions_adddup2(&actions, ends[0], 0)
-    // The signals that this server waits for are the command's own again.
-    var attributes = posix_spawnattr_t()
-    posix_spawnattr_init(&attributes)
-    defer { posix_spawnattr_destroy(&attributes) }
-    var none = sigset_t()
-    sigemptyset(&none)
-    posix_spawnattr_setsigmask(&attributes, &none)
-    var usual = none
-    sigaddset(&usual, SIGPIPE)
-    posix_spawnattr_setsigdefault(&attributes, &usual)
-    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
-    var arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
-    defer { for argument in arguments { free(argument) } }
-    var process = pid_t()
-    let code = posix_spawnp(&process, words[0], &actions, &attributes, &arguments, environ)
-    close(ends[0])
-    // A line is shorter than what a pipe holds, so this does not wait.
-    _ = Glibc.write(ends[1], input, input.count)
-    close(ends[1])
-    guard code == 0 else { return String(cString: strerror(code)) }
-    let deadline = MonotonicClock.now() + commandTime
-    var status: Int32 = 0
-    while waitpid(process, &status, WNOHANG) == 0 {
-      if MonotonicClock.now() > deadline {
-        kill(process, SIGKILL)
-        waitpid(process, &status, 0)
-        return "took too long"
-      }
-      usleep(5_000)
-    }
-    return status == 0 ? nil : "ended with status \(status >> 8 & 0xff)"
+    // Last: who sees the count finds it logged.
+    totals.withLock { $0.failedCount += 1 }
   }
 }
