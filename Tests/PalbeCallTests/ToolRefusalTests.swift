@@ -51,6 +51,7 @@ struct ToolRefusalTests {
     "misuse of the command line",
     arguments: [
       ([], "expected a command"), (["call"], "unknown command 'call'"), (["--hlep"], "unknown command"),
+      (["ca\nll\u{1B}"], #"unknown command 'ca\u{A}ll\u{1B}'"#),
       (join("--url", closed, "--token", "t"), "'--key HEX', '--e2ee livekit' or '--no-e2ee'"),
       (join("--url", closed, "--token", "t", "--e2ee", "gcm"), "none of 'sframe'"),
       (join("--url", closed, "--token", "t", "--e2ee", "sframe"), "'--key' is missing"),

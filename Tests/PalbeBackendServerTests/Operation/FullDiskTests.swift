@@ -23,7 +23,7 @@ struct FullDiskTests {
   }
 
   @Test(
-    "Attachments and messages are refused as unavailable, the server stays; with room again nothing acknowledged is lost"
+    "Attachments and messages are refused as unavailable, the log says why, the server stays; with room again nothing acknowledged is lost"
   )
   func full() throws {
     let folder = try TemporaryFolder()
@@ -55,7 +55,11 @@ struct FullDiskTests {
     }
     #expect(accepted > 5 && refusals == 3)
     process.terminate()
-    #expect(process.finish().code == 0)
+    let end = process.finish()
+    #expect(end.code == 0)
+    // Told when it begins, and not for each request.
+    let faults = end.errors.split(separator: "\n").filter { $0.contains("warning store fault") }
+    #expect(faults.count == 1 && faults[0].hasSuffix(" count=1"), "\(end.errors)")
 
     let (again, newPort) = try start(data, limit: nil)
     let reader = ServerClient(anna, port: newPort)
