@@ -19,7 +19,7 @@ struct ICEConsentTests {
     world.sent.removeAll()
     world.run(for: .seconds(600))
     #expect(world.first.state == .completed)
-    let checks = world.sent.filter { $0.side == .first }
+    let checks = world.sent.filter { $0.side == .first && $0.message.messageClass == .request }
     #expect((95...155).contains(checks.count))
     for (earlier, later) in zip(checks, checks.dropFirst()) {
       #expect((TimeDelta.seconds(4)...TimeDelta.seconds(6)).contains(later.at - earlier.at))
@@ -86,7 +86,7 @@ struct ICEConsentTests {
     #expect(!world.firstEvents.contains(.stateChanged(.disconnected)))
     #expect(!world.firstEvents.contains(.selectedPairChanged(nil)))
     let fragment = try #require(world.lite?.local.usernameFragment)
-    let last = try #require(world.sent.last { $0.side == .first })
+    let last = try #require(world.sent.last { $0.side == .first && $0.message.messageClass == .request })
     #expect(last.message.username?.starts(with: Array(fragment.utf8)) == true)
   }
 

@@ -21,6 +21,7 @@ struct ICEStreamTests {
     var events: [ICEEvent] = []
     var sent: [(at: Instant, to: SocketAddress)] = []
     private var arrivals: [(at: Instant, bytes: [UInt8], source: SocketAddress)] = []
+    private var random = RandomSource(seed: 7_675)
 
     init(offers: [SocketAddress] = [Self.datagrams, Self.stream], udp: Bool = false, tcp: Bool = true) {
       var random = RandomSource(seed: 6_544)
@@ -32,6 +33,7 @@ struct ICEStreamTests {
       agent.addLocalCandidate(ICECandidate(.host, ICEWorld.client), base: 0, at: now)
       agent.addLocalCandidate(ICECandidate.active(ICEWorld.client), base: 0, at: now)
       agent.setRemote(lite.local, isLite: true, at: now)
+      lite.setRemote(agent.local)
       for address in offers { agent.addRemoteCandidate(ICECandidate(.host, address), at: now) }
     }
 
@@ -63,9 +65,14 @@ struct ICEStreamTests {
           source = source.overTCP
           source.port = ourPort
         }
-        switch lite.handle(out.bytes, from: source, at: now + Self.delay) {
+        let action = lite.handle(out.bytes, from: source, at: now + Self.delay)
+        for (bytes, _) in lite.checks(at: now + Self.delay, using: &random) {
+          arrivals.append((now + Self.delay * 2, bytes, out.remote))
+        }
+        switch action {
         case .respond(let bytes), .respondAndSelect(let bytes, _):
           arrivals.append((now + Self.delay * 2, bytes, out.remote))
+        case .proven: break
         case .ignored(let reason): Issue.record("\(reason)")
         }
       }

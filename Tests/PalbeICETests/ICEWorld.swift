@@ -12,6 +12,8 @@ struct ICEWorld {
   }
 
   var clock = VirtualClock()
+  /// Of the lite agent.
+  var random = RandomSource(seed: 7_675)
   var network: NetworkSimulator
   var first: ICEAgent
   var second: Peer
@@ -85,7 +87,10 @@ struct ICEWorld {
       first.addLocalCandidate(ICECandidate(.host, address), base: base, at: now)
     }
     switch second {
-    case .lite(let agent): first.setRemote(agent.local, isLite: true, at: now)
+    case .lite(var agent):
+      first.setRemote(agent.local, isLite: true, at: now)
+      agent.setRemote(first.local)
+      second = .lite(agent)
     case .full(var agent):
       first.setRemote(agent.local, isLite: false, at: now)
       agent.setRemote(first.local, isLite: false, at: now)
@@ -108,7 +113,7 @@ struct ICEWorld {
       var next = end
       if let arrival = network.nextArrival { next = min(next, arrival) }
       if let deadline = first.nextDeadline { next = min(next, deadline) }
-      if let deadline = other?.nextDeadline { next = min(next, deadline) }
+      if let deadline = other?.nextDeadline ?? lite?.nextCheckAt { next = min(next, deadline) }
       if next >= end {
         clock.advance(to: end)
         return false
@@ -131,19 +136,28 @@ struct ICEWorld {
         case .lite(var agent):
           let action = agent.handle(datagram.bytes, from: datagram.source, at: now)
           second = .lite(agent)
+          sendChecks()
           liteActions.append(action)
           switch action {
           case .respond(let bytes), .respondAndSelect(let bytes, _):
             send(bytes, .second, from: datagram.destination, to: datagram.source)
-          case .ignored: break
+          case .proven, .ignored: break
           }
         }
       }
     }
     if let deadline = first.nextDeadline, deadline <= now { first.handleTimeout(at: now) }
+    sendChecks()
     withSecond { agent in
       if let deadline = agent.nextDeadline, deadline <= now { agent.handleTimeout(at: now) }
     }
+  }
+
+  private mutating func sendChecks() {
+    guard case .lite(var agent) = second else { return }
+    let checks = agent.checks(at: clock.now, using: &random)
+    second = .lite(agent)
+    for (bytes, destination) in checks { send(bytes, .second, from: secondBases[0], to: destination) }
   }
 
   private mutating func drain() {

@@ -28,6 +28,8 @@ enum LiteAction: Equatable {
   case respond([UInt8])
   /// The peer chose this address.
   case respondAndSelect([UInt8], SocketAddress)
+  /// The address answered a check of the agent's.
+  case proven(isSelected: Bool)
   case ignored(ICEIgnoreReason)
 }
 
@@ -38,8 +40,21 @@ extension ICELiteAgent {
     return switch handle(bytes.span, from: remote, at: now, answer: &answer) {
     case .answered(let isSelected):
       isSelected ? .respondAndSelect(answer.bytes, remote) : .respond(answer.bytes)
+    case .proven(let isSelected): .proven(isSelected: isSelected)
     case .ignored(let reason): .ignored(reason)
     }
+  }
+
+  /// The agent's own checks that are due.
+  mutating func checks(
+    at now: Instant, using random: inout RandomSource
+  ) -> [(bytes: [UInt8], to: SocketAddress)] {
+    var writer = ByteWriter(capacity: 128)
+    var checks: [(bytes: [UInt8], to: SocketAddress)] = []
+    while let (destination, _) = pollCheck(at: now, using: &random, into: &writer) {
+      checks.append((writer.bytes, destination))
+    }
+    return checks
   }
 }
 

@@ -9,12 +9,14 @@ public enum ICEIgnoreReason: Error, Equatable, Sendable {
   case otherMethod(UInt16)
   /// A Binding indication: keeps a mapping alive, asks for nothing.
   case indication
-  /// A response to a request that is not under way (any more), or at all to a lite agent.
+  /// A response to a request that is not under way (any more), or not with whom it is from.
   case unknownTransaction
   /// A request without USERNAME, or one for another user name fragment than ours.
   case otherAgent
   /// MESSAGE-INTEGRITY is missing or wrong.
   case unauthenticated
+  /// A copy of a request that came before from somewhere else.
+  case replayed
   /// The socket's index was never given to the agent.
   case unknownBase
 }

@@ -82,19 +82,14 @@ extension FuzzTarget {
     full.addRemoteCandidate(ICECandidate(.host, address.overTCP), at: .zero)
     full.setRemote(theirs, isLite: false, at: .zero)
 
-    // A request whose attributes are the input, cut to whole words, after the right USERNAME.
+    // A request whose attributes are the input, after the right USERNAME.
     var request = STUNMessage(.request, transactionID: STUNTransactionID(high: 1, low: 2))
     request.username = Array("\(ours.usernameFragment):\(theirs.usernameFragment)".utf8)
-    var datagram = request.encoded()
-    datagram.removeLast(8)
-    datagram += bytes.prefix(min(bytes.count & ~3, 1_024))
-    let length = datagram.count + 4
-    datagram[2] = UInt8(length >> 8)
-    datagram[3] = UInt8(length & 255)
-    let code = HMAC<SHA1>.authenticationCode(for: datagram, using: Array(ours.password.utf8))
-    datagram += [0, 8, 0, 20] + code
+    let datagram = sealed(request, bytes, password: ours.password)
     var answer = ByteWriter()
+    lite.setRemote(theirs)
     _ = lite.handle(datagram.span, from: address, at: .zero, answer: &answer)
+    reachCheck(of: &lite, bytes, from: address, password: theirs.password)
     full.handle(datagram.span, from: address, base: 0, at: .zero)
     full.handle(bytes.span, from: address, base: 0, at: .zero)
     full.handle(datagram.span, from: address.overTCP, base: 0, at: .zero)
@@ -106,5 +101,30 @@ extension FuzzTarget {
         full.disconnected(from: address.overTCP, base: 0, at: .zero + .seconds(second))
       }
     }
+  }
+
+  /// An answer to the lite agent's own check, whose attributes are the input.
+  private static func reachCheck(
+    of lite: inout ICELiteAgent, _ bytes: [UInt8], from address: SocketAddress, password: String
+  ) {
+    var random = RandomSource(seed: 3)
+    var check = ByteWriter()
+    while let (_, id) = lite.pollCheck(at: .zero, using: &random, into: &check) {
+      let datagram = sealed(STUNMessage(.success, transactionID: id), bytes, password: password)
+      _ = lite.handle(datagram.span, from: address, at: .zero, answer: &check)
+      precondition(ICELiteAgent.answeredTransaction(of: datagram.span) == id, "other transaction")
+    }
+  }
+
+  /// The message with the input, cut to whole words, as its further attributes, and its integrity.
+  private static func sealed(_ message: STUNMessage, _ bytes: [UInt8], password: String) -> [UInt8] {
+    var datagram = message.encoded()
+    datagram.removeLast(8)
+    datagram += bytes.prefix(min(bytes.count & ~3, 1_024))
+    let length = datagram.count + 4
+    datagram[2] = UInt8(length >> 8)
+    datagram[3] = UInt8(length & 255)
+    let code = HMAC<SHA1>.authenticationCode(for: datagram, using: Array(password.utf8))
+    return datagram + [0, 8, 0, 20] + code
   }
 }

@@ -229,13 +229,15 @@ extension SignalPlane {
       context.log(.warning, "answer refused", participant.logFields + [("error", "\(error)")])
       return remove(participant, .noAnswer, at: now)
     }
-    guard let fingerprint = answer.usableTransport?.fingerprint else {
+    guard let (remote, fingerprint) = answer.usableTransport else {
       context.log(.warning, "answer without a usable transport", participant.logFields)
       return remove(participant, .noAnswer, at: now)
     }
     let transport = participant.downTransport
     // The certificate stays for the whole session.
     if transport.expectedFingerprint == nil { transport.expectedFingerprint = fingerprint.bytes }
+    transport.take(remote)
+    if transport.ice.nextCheckAt != nil { participant.wake(at: now) }
     if transport.dataParameters == nil { transport.dataParameters = DataParameters(answer) }
     openData(over: transport, of: participant)
     for section in participant.offers?.sections ?? [] {

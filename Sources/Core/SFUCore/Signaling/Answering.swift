@@ -30,6 +30,8 @@ extension SignalPlane {
     } else {
       transport.expectedFingerprint = fingerprint.bytes
     }
+    transport.take(remote)
+    if transport.ice.nextCheckAt != nil { participant.wake(at: now) }
     let isFirst = participant.negotiation.offer == nil
     let gone = withdrawn(by: offer, of: participant)
     let local = transport.parameters(context.identity, setup: .passive)

@@ -12,8 +12,8 @@ import PalbeWire
 ///
 ///     new ── authenticated check ──▶ checked ── handshake, right certificate ──▶ connected ──▶ closed
 ///
-/// A DTLS datagram is looked at only when it comes from an address whose check was authenticated within 30 s, so a
-/// forged source cannot make us send a certificate to a stranger.
+/// A DTLS datagram is looked at only when it comes from an address whose check was authenticated within 30 s, and our flights go
+/// only to an address that has proven itself: they wait for that, so a forged source cannot make us send a certificate to a stranger.
 final class PeerTransport {
   /// What a datagram changed.
   enum Progress: Equatable {
@@ -29,6 +29,8 @@ final class PeerTransport {
   /// What leads to it in the directory.
   var fragments: [String] = []
   var addresses: [SocketAddress] = []
+  /// Our latest checks.
+  var checks: [STUNTransactionID] = []
   /// What its peer has sent lately.
   var received = WorkAccount()
   private(set) var ice: ICELiteAgent
@@ -57,15 +59,29 @@ final class PeerTransport {
   /// Where everything is sent to.
   var remote: SocketAddress? { ice.selectedRemote }
 
-  /// False when there is no answer; else it is in `answer`.
+  /// Takes a check, whose answer is then in `answer`, or an answer to one of ours.
   func handleCheck(
     _ datagram: Span<UInt8>, from remote: SocketAddress, at now: Instant, answer: inout ByteWriter
-  ) -> Bool {
-    if case .answered = ice.handle(datagram, from: remote, at: now, answer: &answer) { true } else { false }
+  ) -> ICELiteAgent.Outcome { ice.handle(datagram, from: remote, at: now, answer: &answer) }
+
+  /// Our next check that is due.
+  func pollCheck(
+    at now: Instant, using random: inout RandomSource, into writer: inout ByteWriter
+  ) -> (destination: SocketAddress, id: STUNTransactionID)? {
+    ice.pollCheck(at: now, using: &random, into: &writer)
+  }
+
+  /// What its description says of the peer: our checks need its credentials.
+  func take(_ peer: TransportParameters) {
+    guard
+      let credentials = ICECredentials(
+        usernameFragment: peer.iceUsernameFragment, password: peer.icePassword)
+    else { return }
+    ice.setRemote(credentials)
   }
 
   /// A TCP connection has ended; what went to it goes where the latest check came from.
-  func forget(_ address: SocketAddress) { ice.forget(address) }
+  func forget(_ address: SocketAddress, at now: Instant) { ice.forget(address, at: now) }
 
   /// The peer's consent is gone where it was not refreshed.
   func loseConsent() { ice.loseConsent() }
@@ -75,7 +91,7 @@ final class PeerTransport {
   }
 
   func handleDTLS(_ datagram: Span<UInt8>, from address: SocketAddress, at now: Instant) -> Progress {
-    guard expectedFingerprint != nil, ice.isProven(address, at: now) else { return .none }
+    guard expectedFingerprint != nil, ice.isHeard(address, at: now) else { return .none }
     do throws(DTLSError) { try dtls.handle(datagram, at: now) } catch { return .failed }
     return takeUp()
   }
@@ -90,10 +106,12 @@ final class PeerTransport {
 
   /// The next DTLS datagram and where to send it.
   func pollHandshake() -> (bytes: [UInt8], destination: SocketAddress)? {
-    while let bytes = dtls.pollTransmit() {
-      if let remote { return (bytes, remote) }
+    guard let remote else {
+      // A flight waits for an address that has proven itself; what comes later is lost, as on the way.
+      while isConnected, dtls.pollTransmit() != nil {}
+      return nil
     }
-    return nil
+    return dtls.pollTransmit().map { ($0, remote) }
   }
 
   /// The next datagram of the data channels, decrypted.

@@ -19,6 +19,7 @@ final class Directory {
   private var byFragment: [String: Endpoint] = [:]
   private var byAddress: [SocketAddress: Endpoint] = [:]
   private var byPeer: [SCTPPeer: Endpoint] = [:]
+  private var byCheck: [STUNTransactionID: Endpoint] = [:]
   /// Participants whose timers are due, kept to spare an allocation.
   private var due: [Participant] = []
 
@@ -26,6 +27,7 @@ final class Directory {
   func endpoint(fragment: String) -> Endpoint? { byFragment[fragment] }
   func endpoint(at address: SocketAddress) -> Endpoint? { byAddress[address] }
   func endpoint(of peer: SCTPPeer) -> Endpoint? { byPeer[peer] }
+  func endpoint(check id: STUNTransactionID) -> Endpoint? { byCheck[id] }
 
   func insert(_ link: DataLink, _ endpoint: Endpoint) { byPeer[link.peer] = endpoint }
 
@@ -79,25 +81,37 @@ final class Directory {
     if transport.fragments.count > 2 { byFragment[transport.fragments.removeFirst()] = nil }
   }
 
-  /// An authenticated check came from `address`: it belongs to that transport now, whoever had it before.
+  /// A check of ours went out: its answer leads here.
+  func insert(check id: STUNTransactionID, _ endpoint: Endpoint) {
+    let transport = endpoint.transport
+    guard byCheck.updateValue(endpoint, forKey: id) == nil else { return }
+    transport.checks.append(id)
+    // One under way for each of an agent's addresses, twice over.
+    if transport.checks.count > 16 { byCheck[transport.checks.removeFirst()] = nil }
+  }
+
+  /// An authenticated check came from `address`: it belongs to that transport, where nobody had it before. Who has proven to be
+  /// there takes it over.
   func claim(_ address: SocketAddress, for endpoint: Endpoint, at now: Instant) {
     let transport = endpoint.transport
-    guard byAddress[address]?.transport !== transport else { return }
-    if let previous = byAddress[address] { previous.transport.addresses.removeAll { $0 == address } }
+    if let owner = byAddress[address]?.transport {
+      guard owner !== transport, transport.ice.isProven(address, at: now) else { return }
+      owner.addresses.removeAll { $0 == address }
+    }
     byAddress[address] = endpoint
     transport.addresses.append(address)
     transport.addresses.removeAll { known in
-      guard known != address, !transport.ice.isProven(known, at: now) else { return false }
+      guard known != address, !transport.ice.isHeard(known, at: now) else { return false }
       byAddress[known] = nil
       return true
     }
   }
 
   /// The TCP connection from `address` has ended.
-  func release(_ address: SocketAddress) {
+  func release(_ address: SocketAddress, at now: Instant) {
     guard let endpoint = byAddress.removeValue(forKey: address) else { return }
     endpoint.transport.addresses.removeAll { $0 == address }
-    endpoint.transport.forget(address)
+    endpoint.transport.forget(address, at: now)
   }
 
   func remove(_ participant: Participant) {
@@ -106,9 +120,11 @@ final class Directory {
     for transport in participant.transports {
       for fragment in transport.fragments { byFragment[fragment] = nil }
       for address in transport.addresses { byAddress[address] = nil }
+      for id in transport.checks { byCheck[id] = nil }
       if let link = transport.data { remove(link) }
       transport.fragments = []
       transport.addresses = []
+      transport.checks = []
     }
   }
 

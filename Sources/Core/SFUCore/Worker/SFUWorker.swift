@@ -65,7 +65,7 @@ import PalbeWire
     case .join(let connection, let details): signals.join(details, on: connection, at: now)
     case .signal(let connection, let bytes): signals.handle(bytes, on: connection, at: now)
     case .closed(let connection): signals.closed(connection, at: now)
-    case .disconnected(let address): directory.release(address)
+    case .disconnected(let address): directory.release(address, at: now)
     case .command(let id, let command):
       if let answer = signals.carryOut(command, as: id, at: now) {
         context.events.append(.answer(id, answer))
@@ -156,6 +156,8 @@ import PalbeWire
       if let expiry = participant.handleTimeout(at: now) {
         signals.handle(expiry, of: participant, at: now)
       }
+      guard !participant.isClosed else { return }
+      for transport in participant.transports { sendChecks(over: transport, of: participant, at: now) }
     }
   }
 
@@ -189,6 +191,10 @@ import PalbeWire
   private mutating func receiveCheck(
     _ datagram: Span<UInt8>, from remote: SocketAddress, at now: Instant
   ) {
+    if let id = ICELiteAgent.answeredTransaction(of: datagram) {
+      guard let endpoint = directory.endpoint(check: id) else { return }
+      return receiveAnswer(datagram, from: remote, for: endpoint, at: now)
+    }
     guard let fragment = ICELiteAgent.localUsernameFragment(of: datagram),
       let endpoint = directory.endpoint(fragment: fragment)
     else { return }
@@ -197,10 +203,37 @@ import PalbeWire
     guard
       isKnown ? context.admits(.stun, over: transport, at: now) : strangers.take(from: remote, at: now)
     else { return }
-    guard transport.handleCheck(datagram, from: remote, at: now, answer: &context.compound) else { return }
+    guard
+      case .answered = transport.handleCheck(datagram, from: remote, at: now, answer: &context.compound)
+    else { return }
+    sendChecks(over: transport, of: endpoint.participant, at: now)
     context.sendCompound(to: remote)
-    guard transport.ice.isProven(remote, at: now) else { return }
+    guard transport.ice.isHeard(remote, at: now) else { return }
     directory.claim(remote, for: endpoint, at: now)
+    if let deadline = transport.ice.consentDeadline { endpoint.participant.wake(at: deadline) }
+  }
+
+  /// Sends the transport's own checks that are due.
+  private func sendChecks(over transport: PeerTransport, of participant: Participant, at now: Instant) {
+    while let (destination, id) = transport.pollCheck(
+      at: now, using: &context.random, into: &context.check)
+    {
+      directory.insert(check: id, Directory.Endpoint(participant: participant, transport: transport))
+      context.sendCheck(to: destination)
+    }
+    if let due = transport.ice.nextCheckAt { participant.wake(at: due) }
+  }
+
+  /// An address answers a check of ours: it has proven itself.
+  private mutating func receiveAnswer(
+    _ datagram: Span<UInt8>, from remote: SocketAddress, for endpoint: Directory.Endpoint, at now: Instant
+  ) {
+    let transport = endpoint.transport
+    guard context.admits(.stun, over: transport, at: now),
+      case .proven = transport.handleCheck(datagram, from: remote, at: now, answer: &context.compound)
+    else { return }
+    directory.claim(remote, for: endpoint, at: now)
+    endpoint.participant.flushHandshake()
     if let deadline = transport.ice.consentDeadline { endpoint.participant.wake(at: deadline) }
   }
 

@@ -23,6 +23,8 @@ final class WorkerContext {
   /// Where RTCP compounds are written before they are protected, and answers to checks. It and the next three are kept to
   /// spare allocations, and hold nothing between two calls.
   var compound = ByteWriter(capacity: 1_500)
+  /// Where checks of ours are written, beside the answer to one.
+  var check = ByteWriter(capacity: 128)
   var reportBlocks: [ReportBlock] = []
   var missing: [SequenceNumber] = []
   var arrivals = TransportFeedbackRecorder.Scratch()
@@ -152,6 +154,12 @@ final class WorkerContext {
   /// Queues what lies in `compound`.
   func sendCompound(to destination: SocketAddress) {
     let bytes = compound.bytes
+    datagrams.append(bytes.span, to: destination)
+  }
+
+  /// Queues what lies in `check`.
+  func sendCheck(to destination: SocketAddress) {
+    let bytes = check.bytes
     datagrams.append(bytes.span, to: destination)
   }
 

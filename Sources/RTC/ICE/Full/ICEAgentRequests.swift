@@ -82,7 +82,8 @@ extension ICEAgent {
       if isNomination { checklist[index].isNominated = true }
     } else {
       if isNomination { checklist[index].nominateOnSuccess = true }
-      checklist.trigger(path)
+      // A lite peer only follows checks of ours, one of which is under way here.
+      if !isRemoteLite { checklist.trigger(path) }
     }
   }
 

@@ -1,80 +1,67 @@
 import PalbeUnits
 import PalbeWire
 
-/// The ICE agent of a server with a public address (RFC 8445 §2.5): it answers checks and sends none.
+/// The ICE agent of a server with a public address (RFC 8445 §2.5): it answers checks, and sends one only to an address that a check
+/// came from.
 ///
-/// Overview: it is always the controlled one. A check that carries our password proves that the peer sits at
-/// the check's source; the peer's USE-CANDIDATE selects that source. Until the peer has nominated, the first
-/// proven source is selected, so that the DTLS handshake need not wait for a nomination. The last nomination
-/// wins, which follows a client from one network (or NAT mapping) to the next.
+/// ## Overview
 ///
-/// Consent (RFC 7675) is the peer's to refresh: it checks every 5 s, and 30 s without a proven check mean that
-/// nobody is there (`isExpired`). An address that was never proven gets nothing but STUN, see `isProven`.
+///     heard ── our own check is answered ──▶ proven ── 30 s without an answer ──▶ heard
+///
+/// A check that carries our password says who sent it, but not that the sender is where the check came from: its source may be
+/// forged by the peer itself, or the check be somebody else's copy. So an address gets media only once it answered a check of ours,
+/// whose transaction id nobody else can know (`ICELiteAgent+Proof`). Until then media stays where it was, and the address gets no
+/// more than three times the bytes that came from it.
+///
+/// ## Function
+///
+/// It is always the controlled one. The last nomination of a proven address wins, which follows a client from one network (or NAT
+/// mapping) to the next. Until the peer has nominated, the first proven address is selected, so that the DTLS handshake need not
+/// wait for a nomination.
+///
+/// Consent (RFC 7675) is kept by the same checks: each check of the peer's is followed by one of ours where the last answer is 3 s
+/// old. 30 s without an answer, or without a check, mean that nobody is there (`isExpired`).
+///
+/// A check that comes a second time is answered, as its first answer may have been lost, and changes nothing; from an address that
+/// nothing else came from it is not even answered.
 ///
 /// Departure from RFC 8445 §7.3 and RFC 8489 §9.1.3: a request without our fragment or password is dropped, not
 /// answered with 400 or 401, so that a forged source cannot make the server send.
 public struct ICELiteAgent: Sendable {
-  /// Time without a proven check after which consent is gone (RFC 7675 §5.1).
+  /// Time without an answer, or a check, after which consent is gone (RFC 7675 §5.1).
   public static let consentTimeout = TimeDelta.seconds(30)
-  /// Proven sources that are remembered.
-  private static let provenLimit = 8
+  /// Addresses that are remembered.
+  private static let pathLimit = 8
 
-  private struct Proven {
-    var address: SocketAddress
-    var at: Instant
-  }
-
+  var present: LiteGeneration
+  /// Before a restart; good until the peer has nominated under the present one.
+  var previous: LiteGeneration?
   /// What is in the SDP now.
-  public private(set) var local: ICECredentials
-  /// What was in it before a restart; good until a check arrives under the new ones.
-  private var previous: ICECredentials?
-  /// Where to send media; nil until a first check was proven.
-  public private(set) var selectedRemote: SocketAddress?
+  public var local: ICECredentials { present.local }
+  /// Where to send media; nil until a first address has proven itself.
+  public internal(set) var selectedRemote: SocketAddress?
   /// True once the peer nominated `selectedRemote` under the present credentials.
-  public private(set) var isNominated = false
+  public internal(set) var isNominated = false
   /// When the last check with our password arrived.
   public private(set) var lastAuthenticatedCheck: Instant?
-  private var proven: [Proven] = []
+  /// When a check of ours was answered last.
+  var lastProof: Instant?
+  var paths: [LitePath] = []
+  private var nominationCount: UInt64 = 0
+  private var seen = SeenTransactions()
 
   /// An agent that nobody has checked yet. The peer's credentials are not needed to answer it.
   public init(local: ICECredentials) {
-    self.local = local
-  }
-
-  /// Bytes of a fragment that a server's own agents may have.
-  private static let fragmentLimit = 15
-
-  /// The fragment by which a server finds the agent that a request is for; nil when it is no request with one.
-  ///
-  /// Allocates nothing, whatever the datagram is: a fragment of more than 15 bytes is none of ours.
-  public static func localUsernameFragment(of datagram: Span<UInt8>) -> String? {
-    // A Binding request: class and method together are 1.
-    guard STUNMessage.isSTUN(datagram), datagram.uint16(at: 0) == STUNMessage.binding else { return nil }
-    var offset = STUNMessage.headerByteCount
-    while offset + 4 <= datagram.count {
-      let length = Int(datagram.uint16(at: offset + 2))
-      let start = offset + 4
-      guard start + length <= datagram.count else { return nil }
-      // What lies behind the integrity is nobody's word.
-      if datagram.uint16(at: offset) == STUNAttribute.messageIntegrity { return nil }
-      if datagram.uint16(at: offset) == STUNAttribute.username {
-        let end = start + min(length, fragmentLimit + 1)
-        guard let colon = (start..<end).first(where: { datagram[$0] == UInt8(ascii: ":") }) else {
-          return nil
-        }
-        return unsafe datagram.extracting(start..<colon).withUnsafeBufferPointer { bytes in
-          unsafe String(decoding: bytes, as: UTF8.self)
-        }
-      }
-      offset = start + (length + 3) & ~3
-    }
-    return nil
+    present = LiteGeneration(local: local)
   }
 
   /// What was done about a datagram.
   public enum Outcome: Equatable, Sendable {
-    /// The answer goes back to where the datagram came from; `isSelected`: media goes there too, from now on.
+    /// The answer goes back to where the datagram came from, behind what `pollCheck` has; `isSelected`: media goes there too, from
+    /// now on.
     case answered(isSelected: Bool)
+    /// The address has proven itself.
+    case proven(isSelected: Bool)
     /// Nothing.
     case ignored(ICEIgnoreReason)
   }
@@ -85,20 +72,27 @@ public struct ICELiteAgent: Sendable {
     _ datagram: Span<UInt8>, from remote: SocketAddress, at now: Instant, answer: inout ByteWriter
   ) -> Outcome {
     answer.bytes.removeAll(keepingCapacity: true)
-    let request: STUNMessage
+    let message: STUNMessage
     do {
-      request = try STUNMessage.parse(datagram, copiesUsername: false)
+      message = try STUNMessage.parse(datagram, copiesUsername: false)
     } catch { return .ignored(.notSTUN(error)) }
-    guard request.method == STUNMessage.binding else { return .ignored(.otherMethod(request.method)) }
-    switch request.messageClass {
-    case .request: break
+    guard message.method == STUNMessage.binding else { return .ignored(.otherMethod(message.method)) }
+    switch message.messageClass {
+    case .request: return take(message, in: datagram, from: remote, at: now, answer: &answer)
+    case .success: return prove(by: message, in: datagram, from: remote, at: now)
     case .indication: return .ignored(.indication)
-    case .success, .failure: return .ignored(.unknownTransaction)
+    case .failure: return .ignored(.unknownTransaction)
     }
+  }
+
+  private mutating func take(
+    _ request: STUNMessage, in datagram: Span<UInt8>, from remote: SocketAddress, at now: Instant,
+    answer: inout ByteWriter
+  ) -> Outcome {
     guard let fragment = Self.localUsernameFragment(of: datagram) else { return .ignored(.otherAgent) }
     let isCurrent = fragment == local.usernameFragment
-    guard isCurrent || fragment == previous?.usernameFragment else { return .ignored(.otherAgent) }
-    let key = (isCurrent ? local : previous ?? local).integrityKey
+    guard isCurrent || fragment == previous?.local.usernameFragment else { return .ignored(.otherAgent) }
+    let key = (isCurrent ? present : previous ?? present).local.integrityKey
     guard request.isAuthentic(in: datagram, key: key) else { return .ignored(.unauthenticated) }
 
     guard request.notUnderstood.isEmpty else {
@@ -110,69 +104,109 @@ public struct ICELiteAgent: Sendable {
       request.failure(.roleConflict).encode(into: &answer, integrityKey: key)
       return .answered(isSelected: false)
     }
-    prove(remote, at: now)
+    let isNew = seen.insert(request.transactionID)
+    if !isNew, path(at: remote) == nil { return .ignored(.replayed) }
     request.success(from: remote).encode(into: &answer, integrityKey: key)
-    guard isCurrent else { return .answered(isSelected: false) }
-    // A restart keeps the old address until the peer nominates anew (RFC 8445 §9).
-    guard request.useCandidate || selectedRemote == nil else { return .answered(isSelected: false) }
-    if request.useCandidate {
-      isNominated = true
-      previous = nil
+    let index = isNew ? hear(remote, at: now) : path(at: remote)
+    guard let index else { return .answered(isSelected: false) }
+    // An answer of ours is shorter than the shortest request that is answered.
+    paths[index].allowance += 3 * datagram.count - answer.bytes.count
+    guard isNew else { return .answered(isSelected: false) }
+    if isCurrent, request.useCandidate {
+      nominationCount += 1
+      paths[index].nomination = nominationCount
     }
-    guard selectedRemote != remote else { return .answered(isSelected: false) }
-    selectedRemote = remote
-    return .answered(isSelected: true)
+    wantProof(of: index, isCurrent ? .present : .previous, at: now)
+    return .answered(isSelected: select(at: now))
   }
 
-  /// True for a source of a check with our password, at most `consentTimeout` ago.
+  /// True for a source of a check with our password, at most `consentTimeout` ago. Anybody may have sent it.
+  public func isHeard(_ address: SocketAddress, at now: Instant) -> Bool {
+    path(at: address).map { paths[$0].isHeard(at: now) } ?? false
+  }
+
+  /// True for an address that answered a check of ours at most `consentTimeout` ago: the peer is there.
   public func isProven(_ address: SocketAddress, at now: Instant) -> Bool {
-    proven.contains { $0.address == address && now - $0.at <= Self.consentTimeout }
+    path(at: address).map { paths[$0].isProven(at: now) } ?? false
   }
 
-  /// True when the last proven check is more than 30 s ago; false while none ever came, which is the caller's to time.
+  /// True when the last check, or the last answer to one of ours, is more than 30 s ago; false while none ever came, which is the
+  /// caller's to time.
   public func isExpired(at now: Instant) -> Bool {
-    lastAuthenticatedCheck.map { now - $0 > Self.consentTimeout } ?? false
+    consentDeadline.map { now >= $0 } ?? false
   }
 
-  /// When `isExpired` turns true unless another check comes; nil while none ever came.
+  /// When `isExpired` turns true unless another check or answer comes; nil while none ever came.
   public var consentDeadline: Instant? {
-    lastAuthenticatedCheck.map { $0 + Self.consentTimeout + .nanoseconds(1) }
+    guard let lastAuthenticatedCheck else { return nil }
+    let last = min(lastAuthenticatedCheck, lastProof ?? lastAuthenticatedCheck)
+    return last + Self.consentTimeout + .nanoseconds(1)
   }
 
-  /// Consent is gone: nothing is sent anywhere before another check (RFC 7675 §5.1).
+  /// Consent is gone: nothing is sent anywhere before an address has proven itself again (RFC 7675 §5.1).
   public mutating func loseConsent() {
-    proven = []
+    paths = []
     selectedRemote = nil
     isNominated = false
   }
 
-  /// A TCP connection has ended: it is proven no more, and where media went to it, it goes to the source of the latest
+  /// A TCP connection has ended: it is proven no more, and where media went to it, it goes to the proven source of the latest
   /// check instead, or nowhere before the next one.
-  public mutating func forget(_ address: SocketAddress) {
-    proven.removeAll { $0.address == address }
-    guard selectedRemote == address else { return }
-    selectedRemote = proven.max { $0.at < $1.at }?.address
-    isNominated = false
+  public mutating func forget(_ address: SocketAddress, at now: Instant) {
+    paths.removeAll { $0.address == address }
+    _ = select(at: now)
   }
 
   /// New credentials (RFC 8445 §9). Media goes on to the old address until the peer nominates under the new ones.
   public mutating func restart(local new: ICECredentials) {
-    previous = local
-    local = new
+    previous = present
+    present = LiteGeneration(local: new)
     isNominated = false
+    for index in paths.indices {
+      paths[index].nomination = 0
+      paths[index].check = nil
+    }
   }
 
-  /// Remembers a source; the one that was silent longest makes room.
-  private mutating func prove(_ remote: SocketAddress, at now: Instant) {
+  func path(at address: SocketAddress) -> Int? { paths.firstIndex { $0.address == address } }
+
+  /// Remembers a source of a check, and where it is in `paths`.
+  private mutating func hear(_ remote: SocketAddress, at now: Instant) -> Int {
     lastAuthenticatedCheck = max(now, lastAuthenticatedCheck ?? now)
-    if let index = proven.firstIndex(where: { $0.address == remote }) {
-      proven[index].at = now
-      return
+    if let index = path(at: remote) {
+      paths[index].heardAt = now
+      return index
     }
-    if proven.count == Self.provenLimit {
-      let oldest = proven.indices.min { proven[$0].at < proven[$1].at }
-      if let oldest { proven.remove(at: oldest) }
+    if paths.count == Self.pathLimit, let index = dispensable(at: now) { paths.remove(at: index) }
+    paths.append(LitePath(address: remote, heardAt: now))
+    return paths.count - 1
+  }
+
+  /// The one to make room: the unproven one that was silent longest, else the proven one, but never the one in use. Forged sources
+  /// so drive out each other.
+  private func dispensable(at now: Instant) -> Int? {
+    let others = paths.indices.filter { paths[$0].address != selectedRemote }
+    let unproven = others.filter { !paths[$0].isProven(at: now) }
+    return (unproven.isEmpty ? others : unproven).min { paths[$0].heardAt < paths[$1].heardAt }
+  }
+
+  /// Draws the conclusion from what is nominated and proven: where media goes. True when it goes elsewhere now.
+  mutating func select(at now: Instant) -> Bool {
+    let before = selectedRemote
+    var best: Int?
+    for index in paths.indices where paths[index].isProven(at: now) && paths[index].nomination > 0 {
+      if best.map({ paths[index].nomination > paths[$0].nomination }) ?? true { best = index }
     }
-    proven.append(Proven(address: remote, at: now))
+    if let best {
+      selectedRemote = paths[best].address
+      isNominated = true
+      previous = nil
+    } else if !(before.map { isProven($0, at: now) } ?? false) {
+      // A restart keeps the old address until the peer nominates anew (RFC 8445 §9), but none that proves itself no more.
+      let proven = paths.filter { $0.isProven(at: now) }
+      selectedRemote = proven.max { $0.heardAt < $1.heardAt }?.address
+      isNominated = false
+    }
+    return selectedRemote != before && selectedRemote != nil
   }
 }
