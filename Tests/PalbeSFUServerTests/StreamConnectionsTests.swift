@@ -1,6 +1,7 @@
 import CPalbeLinux
 import Glibc
 import PalbeEventLoop
+import PalbeTestKit
 import PalbeUnits
 import PalbeWire
 import Testing
@@ -19,6 +20,8 @@ struct StreamConnectionsTests {
     /// What belongs to a participant.
     var served: Set<SocketAddress> = []
     var datagrams: [[UInt8]] = []
+    /// The process could hold no more connections.
+    var isShort = false
 
     init(_ change: (inout StreamConnections.Limits) -> Void = { _ in }) throws {
       var limits = StreamConnections.Limits()
@@ -36,7 +39,7 @@ struct StreamConnectionsTests {
         for index in 0..<count {
           let event = poller[index]
           if event.token == 2 {
-            connections.accept(in: poller, at: now)
+            isShort = connections.accept(in: poller, at: now) != nil
           } else {
             if event.isWritable { connections.resume(event.token, in: poller, at: now) }
             guard event.isReadable else { continue }
@@ -120,6 +123,22 @@ struct StreamConnectionsTests {
     try shelf.turn { shelf.connections.count == 2 }
     shelf.sweep(after: .milliseconds(1_100))
     #expect(shelf.connections.count == 2 && next.receive() == nil)
+  }
+
+  @Test("without descriptors left a connection waits for the next sweep, and does not turn the loop")
+  func descriptors() throws {
+    let shelf = try Shelf()
+    let link = try shelf.connect()
+    try withoutDescriptors(above: link.stream.fileDescriptor) {
+      try shelf.turn { shelf.isShort }
+      #expect(shelf.isShort && shelf.connections.count == 0)
+      shelf.isShort = false
+      try shelf.turn(4)
+      #expect(!shelf.isShort)
+    }
+    shelf.sweep(after: .seconds(1))
+    try shelf.turn { shelf.connections.count == 1 }
+    #expect(shelf.connections.count == 1 && !shelf.isShort)
   }
 
   @Test("a frame longer than any datagram closes the connection at once; so does its end")

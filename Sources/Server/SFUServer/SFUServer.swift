@@ -128,9 +128,10 @@ public final class SFUServer: Sendable {
     let log = configuration.log
     let rooms = LiveRooms(workerCount: max(1, configuration.workerCount))
     let webhooks = try WebhookSender.make(configuration)
+    let pauses = AcceptPauses(log: log)
     let workers: Workers
     do throws(SFUServerError) {
-      workers = try Workers(configuration) { notice in
+      workers = try Workers(configuration, pauses) { notice in
         rooms.take(notice)
         webhooks.post(notice)
       }
@@ -139,7 +140,6 @@ public final class SFUServer: Sendable {
       throw error
     }
     let access = LiveAccess(keys: configuration.keys, rooms: configuration.worker)
-    let pauses = AcceptPauses(log: log)
     let service = SignalingService(access: access, inboxes: workers.inboxes, rooms: rooms, log: log)
     do throws(SFUServerError) {
       webs = try Self.listen(configuration, service, pauses)

@@ -25,6 +25,8 @@ struct WorkerSeed: ~Copyable, Sendable {
   var usesSegmentation = true
   /// Of ICE-TCP.
   var connectionsPerAddress = 1_024
+  /// Is told why no connection for media can be taken for a moment.
+  var whenPaused: @Sendable (String) -> Void = { _ in }
 }
 
 /// One thread's share of the SFU: a UDP socket, a core with its rooms, and nothing shared with other workers.
@@ -61,6 +63,7 @@ struct MediaWorker: ~Copyable {
   private var connections: [ConnectionID: SignalingConnection] = [:]
   private var minter: TokenMinter?
   private let notify: @Sendable (RoomNotice) -> Void
+  private let whenPaused: @Sendable (String) -> Void
   /// Who waits for what came of a command.
   private var replies: [CommandID: @Sendable (RoomAnswer) -> Void] = [:]
   private var commandCount: UInt64 = 0
@@ -81,6 +84,7 @@ struct MediaWorker: ~Copyable {
     log = seed.log
     minter = seed.minter
     notify = seed.notify
+    whenPaused = seed.whenPaused
     outgoing = SendBatch(capacity: 64, segmentation: seed.usesSegmentation)
     audit = seed.auditFile.map { [log = seed.log] in AuditBuffer(file: $0, log: log) }
     core = SFUWorker(
@@ -263,7 +267,7 @@ struct MediaWorker: ~Copyable {
     for event in 0..<readyCount {
       let ready = poller[event]
       if ready.token == Token.listener.rawValue {
-        streams?.accept(in: poller, at: now)
+        if let error = streams?.accept(in: poller, at: now) { whenPaused(error.description) }
       } else if ready.token >= StreamConnections.firstToken {
         if ready.isWritable { streams?.resume(ready.token, in: poller, at: now) }
         if ready.isReadable { receiveStream(ready.token, at: now) }

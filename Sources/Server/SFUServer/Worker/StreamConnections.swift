@@ -80,17 +80,19 @@ final class StreamConnections {
 
   // MARK: Coming and going
 
-  func accept(in poller: borrowing Poller, at now: Instant) {
+  /// Takes the connections that wait. Not nil when the process can hold no more: they wait for the next sweep.
+  func accept(in poller: borrowing Poller, at now: Instant) -> SystemError? {
     for _ in 0..<Self.acceptsPerTurn {
       do throws(SystemError) {
-        guard let stream = try listener.accept() else { return }
+        guard let stream = try listener.accept() else { return nil }
         try insert(stream, in: poller, at: now)
       } catch {
         // The listener would be readable all the time.
         isPaused = (try? poller.modify(listener.fileDescriptor, token: listenerToken, interest: [])) != nil
-        return
+        return error
       }
     }
+    return nil
   }
 
   private func insert(

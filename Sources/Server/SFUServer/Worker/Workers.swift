@@ -14,9 +14,10 @@ struct Workers {
   /// What the log says of each, once nothing can fail any more: a port in use is told by one line alone.
   private(set) var started: [[(String, String)]] = []
 
-  /// - Parameter notify: gets each worker's notices, on its thread.
+  /// - Parameter pauses: told of by each worker, and so is `notify` of its notices, on its thread.
   init(
-    _ configuration: SFUServer.Configuration, notify: @escaping @Sendable (RoomNotice) -> Void
+    _ configuration: SFUServer.Configuration, _ pauses: AcceptPauses,
+    notify: @escaping @Sendable (RoomNotice) -> Void
   ) throws(SFUServerError) {
     let count = max(1, configuration.workerCount)
     for port in [configuration.udpPort, configuration.tcpPort ?? 0] where port != 0 {
@@ -30,7 +31,7 @@ struct Workers {
       for index in 0..<count { sockets.append(try Sockets(index, configuration)) }
       let candidates = try Self.candidates(configuration, through: sockets[0])
       for index in sockets.indices {
-        try start(index, sockets[index], configuration, candidates, identity, audit, notify)
+        try start(index, sockets[index], configuration, candidates, identity, audit, pauses, notify)
       }
     } catch {
       stop()
@@ -76,7 +77,8 @@ struct Workers {
 
   private mutating func start(
     _ index: Int, _ sockets: Sockets, _ configuration: SFUServer.Configuration, _ candidates: HostCandidates,
-    _ identity: DTLSIdentity, _ audit: AuditFile?, _ notify: @escaping @Sendable (RoomNotice) -> Void
+    _ identity: DTLSIdentity, _ audit: AuditFile?, _ pauses: AcceptPauses,
+    _ notify: @escaping @Sendable (RoomNotice) -> Void
   ) throws(SFUServerError) {
     let address = sockets.udp.localAddress
     let streamAddress = sockets.tcp?.localAddress
@@ -96,7 +98,7 @@ struct Workers {
         configuration: settings, identity: identity, auditFile: audit, log: log,
         minter: TokenMinter(keys: configuration.keys),
         notify: notify, usesSegmentation: configuration.usesSegmentation,
-        connectionsPerAddress: configuration.limits.connectionsPerAddress)
+        connectionsPerAddress: configuration.limits.connectionsPerAddress, whenPaused: pauses.note)
       let thread = try WorkerThread(name: "sfu-worker-\(index)", moving: seed) { seed in
         do throws(SystemError) {
           var worker = try MediaWorker(seed)
