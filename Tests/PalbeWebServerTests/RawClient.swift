@@ -8,12 +8,21 @@ final class RawClient {
   private(set) var descriptor: Int32
 
   /// The receive limit only ends a test that would hang.
-  init(port: UInt16, ipv6: Bool = false, receiveBuffer: Int32? = nil) throws {
+  convenience init(port: UInt16, ipv6: Bool = false, receiveBuffer: Int32? = nil) throws {
+    self.init(ipv6: ipv6, receiveBuffer: receiveBuffer)
+    try connect(port: port, ipv6: ipv6)
+  }
+
+  /// Holds a descriptor, and is not connected yet.
+  init(ipv6: Bool = false, receiveBuffer: Int32? = nil) {
     descriptor = palbe_tcp_socket(ipv6 ? 1 : 0)
     if var size = receiveBuffer { setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, 4) }
     var limit = timeval(tv_sec: 20, tv_usec: 0)
     setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
     setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+  }
+
+  func connect(port: UInt16, ipv6: Bool = false) throws {
     var storage = sockaddr_storage()
     let length = palbe_address_encode(
       &storage, ipv6 ? 1 : 0, ipv6 ? 0 : 0x7f00_0001 << 32, ipv6 ? 1 : 0, port, 0)

@@ -67,7 +67,7 @@ extension ServerService {
         default: return pauseAccepting(listener, because: String(cString: strerror(errno)))
         }
       }
-      guard connections.count < limits.connectionCount, gate.admits(peerAddress(of: descriptor)) else {
+      guard admits(peerAddress(of: descriptor)) else {
         close(descriptor)
         continue
       }

@@ -57,7 +57,7 @@ struct AddressGate {
 }
 
 extension Instant {
-  fileprivate static var now: Instant {
+  static var now: Instant {
     var time = timespec()
     clock_gettime(CLOCK_MONOTONIC, &time)
     return Instant(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))

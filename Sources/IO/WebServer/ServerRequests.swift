@@ -14,6 +14,7 @@ extension ServerService {
   func request(_ identity: OpaquePointer, path: UnsafeRawBufferPointer) -> Int32 {
     guard let connection = connections[identity] else { return -1 }
     guard connection.download == nil else { return keepForLater(identity, connection, path: path) }
+    leaveIdle(connection)
     connection.mayStayOpen = false
     let reader = RequestReader(identity, limits, peer: connection.peer)
     let request = reader.read(path: path)
@@ -162,6 +163,7 @@ extension ServerService {
       connection.mayStayOpen = stays
       return ask(identity, connection, request)
     }
+    enterKept(identity, connection)
     return lws_http_transaction_completed(identity) == 0 ? 0 : -1
   }
 

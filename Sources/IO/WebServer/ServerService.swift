@@ -24,6 +24,10 @@ final class ServerService {
   /// Bytes of all bodies that are being read.
   var bodiesByteCount = 0
   var gate: AddressGate
+  /// Connections without a first request, and those between two.
+  var fresh = IdleConnections()
+  var kept = IdleConnections()
+  var endingCount = 0
   let whenPaused: @Sendable (String) -> Void
   /// Stands for the listening socket in the library.
   private(set) var listener: OpaquePointer?
@@ -187,7 +191,9 @@ extension ServerService {
       return 0
     case LWS_CALLBACK_SERVER_NEW_CLIENT_INSTANTIATED:
       let peer = peerAddress(of: lws_get_socket_fd(identity))
-      connections[identity] = ServerConnection(peer: peer)
+      let connection = ServerConnection(peer: peer)
+      connections[identity] = connection
+      enterFresh(identity, connection)
       gate.opened(peer)
       return 0
     case LWS_CALLBACK_WSI_DESTROY:
@@ -232,6 +238,8 @@ extension ServerService {
 
   func forget(_ identity: OpaquePointer, _ closure: WebSocketClosure) {
     guard let connection = connections[identity] else { return }
+    leaveIdle(connection)
+    if connection.isEnding { endingCount -= 1 }
     if let socket = connection.socket { open[socket.id] = nil }
     if let id = connection.requestID { waiting[id] = nil }
     forgetStreams(connection)
@@ -246,6 +254,7 @@ extension ServerService {
 
   private func confirmUpgrade(_ identity: OpaquePointer, to name: UnsafeMutableRawPointer?) -> Int32 {
     guard let connection = connections[identity], connection.download == nil else { return -1 }
+    leaveIdle(connection)
     connection.mayStayOpen = false
     let request = RequestReader(identity, limits, peer: connection.peer).read(path: nil)
     guard gate.admitsRequest(from: connection.peer) else {
@@ -340,6 +349,10 @@ extension ServerService {
 final class ServerConnection {
   /// Who is at the other end.
   let peer: SocketAddress
+  /// Where it is listed while it has no request.
+  var idleTicket: IdleTicket?
+  /// It was told to end.
+  var isEnding = false
   /// A plain request whose body is on its way.
   var request: HTTPRequest?
   /// The answer to the last request leaves out its body.
@@ -364,6 +377,8 @@ final class ServerConnection {
   var message: [UInt8] = []
   /// How it ends, once that is known.
   var closure: WebSocketClosure?
+
+  enum IdleTicket { case fresh(UInt64), kept(UInt64) }
 
   init(peer: SocketAddress) { self.peer = peer }
 

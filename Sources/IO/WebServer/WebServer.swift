@@ -31,8 +31,13 @@ public enum WebServerError: Error, Hashable, Sendable, CustomStringConvertible {
 
 /// What a server allows its clients.
 public struct WebServerLimits: Sendable {
-  /// Connections at once; a further one is closed right away.
+  /// Connections at once. For a further one the connection that has been without a request longest makes room, if it has been
+  /// for `crowdedIdleTime`; else it is closed right away.
   public var connectionCount = 4_096
+  /// Connections at once that had no request yet, so that half a TLS handshake costs nobody much; a further one as above.
+  public var freshConnectionCount = 4_096
+  /// How long a connection without a request is left alone where places are short.
+  public var crowdedIdleTime = TimeDelta.seconds(1)
   /// The request line and the headers together, below 65,536.
   public var requestHeadByteCount = 40_960
   /// The body of a plain request.

@@ -168,6 +168,8 @@ final class SignalingService: WebServerHandler {
   static func limits(_ configured: SFUServer.Configuration.Limits) -> WebServerLimits {
     var limits = WebServerLimits()
     limits.connectionCount = configured.connections
+    // Some 50 KiB each, with TLS.
+    limits.freshConnectionCount = 1_024
     limits.perAddress.connectionCount = configured.connectionsPerAddress
     limits.perAddress.connectionsPerSecond = configured.newConnectionsPerAddress
     limits.perAddress.connectionBurst = configured.newConnectionsPerAddress * 10
