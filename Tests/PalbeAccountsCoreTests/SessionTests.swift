@@ -184,6 +184,41 @@ struct SessionTests {
     #expect(throws: Never.self) { try rig.refresh(second.refreshToken) }
   }
 
+  @Test("Bug: after the wall clock was put right, tokens and sessions had its old time until the next start")
+  func clockPutRight() throws {
+    func claims(_ answer: SignedIn) throws -> TokenClaims {
+      try rig.accounts.keys.keySet.claims(of: SignedToken(answer.accessToken), allowing: [.edDSA])
+    }
+    _ = try rig.signUp("anna@example.org")
+    for step in [86_400, -2 * 86_400, 700 * 86_400] {
+      var answer = try rig.signIn("anna@example.org")
+      let before = answer
+      rig.jump(by: .seconds(step))
+      // What others read follows at once.
+      for isRefreshed in [false, true] {
+        answer = try isRefreshed ? rig.refresh(answer.refreshToken) : rig.signIn("anna@example.org")
+        let (claims, now) = (try claims(answer), rig.now.wall.seconds)
+        #expect(claims.issuedAt == now && claims.expiry == now + 600, "\(step)")
+        let session = try rig.session(answer.accessToken)
+        #expect(session.expiresAt.seconds == now + 600 && session.deadline == rig.now.instant + .seconds(600))
+        let views = try rig.accounts.sessions(of: session, at: rig.now)
+        #expect(views.first { $0.isCurrent }?.lastUsedAt == rig.now.wall)
+        #expect(answer.refreshLifetime == .seconds(60 * 86_400))
+      }
+      // The one from before lives as long as it was to, and the last one used stands first.
+      let session = try rig.session(before.accessToken)
+      #expect(session.deadline == rig.now.instant + .seconds(600))
+      rig.advance(by: .seconds(1))
+      let next = try rig.refresh(before.refreshToken)
+      let views = try rig.accounts.sessions(of: rig.session(next.accessToken), at: rig.now)
+      #expect(views.first?.id == before.session)
+      rig.advance(by: .seconds(601))
+      for over in [before, answer, next] {
+        #expect(throws: BackendFailure.sessionExpired) { try rig.session(over.accessToken) }
+      }
+    }
+  }
+
   @Test("A clock that is set back before a start: no token that was refused and forgotten is valid again")
   func setBack() throws {
     func isRotating() -> Bool { rig.accounts.rotatedKeys(at: rig.now) != nil }

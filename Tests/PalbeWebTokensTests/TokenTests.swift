@@ -174,7 +174,7 @@ struct TokenTests {
     claims.audience = ["one", "two"]
     claims.authorizedParty = "one"
     claims.sessionID = "ses"
-    (claims.issuedAt, claims.notBefore, claims.expiry) = (1, 2, 3)
+    (claims.issuedAt, claims.notBefore, claims.expiry, claims.ownExpiry) = (1, 2, 3, 4)
     #expect(try TokenClaims(claims.json) == claims)
     #expect(try TokenClaims([UInt8](#"{"aud":"x","exp":1.9e3}"#.utf8)).expiry == 1_900)
     for text in [

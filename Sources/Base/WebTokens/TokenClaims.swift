@@ -16,6 +16,8 @@ public struct TokenClaims: Sendable, Equatable {
   public var expiry: Int64?
   public var notBefore: Int64?
   public var issuedAt: Int64?
+  /// `oxp`: when the token ends by a clock of its issuer's own, for the issuer alone.
+  public var ownExpiry: Int64?
 
   /// No claim.
   public init() {}
@@ -43,6 +45,7 @@ public struct TokenClaims: Sendable, Equatable {
         case "exp": expiry = try Self.seconds(&json)
         case "nbf": notBefore = try Self.seconds(&json)
         case "iat": issuedAt = try Self.seconds(&json)
+        case "oxp": ownExpiry = try Self.seconds(&json)
         default: try json.skipValue()
         }
       }
@@ -88,7 +91,7 @@ public struct TokenClaims: Sendable, Equatable {
       for name in audience { json.string(name) }
       json.endArray()
     }
-    for (name, value) in [("iat", issuedAt), ("nbf", notBefore), ("exp", expiry)] {
+    for (name, value) in [("iat", issuedAt), ("nbf", notBefore), ("exp", expiry), ("oxp", ownExpiry)] {
       guard let value else { continue }
       json.key(name)
       json.integer(value)

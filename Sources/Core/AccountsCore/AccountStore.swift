@@ -48,7 +48,7 @@ public struct SessionRow: Hashable, Sendable {
   public var createdAt: WallTime
   /// When it was last refreshed.
   public var lastUsedAt: WallTime
-  /// When it ends without a refresh.
+  /// When it ends without a refresh, by `AccountClock`.
   public var expiresAt: WallTime
   /// Counts refresh tokens.
   public var generation: Int64
@@ -78,6 +78,9 @@ public struct SessionRow: Hashable, Sendable {
     self.userAgent = userAgent
     self.device = device
   }
+
+  /// Whether it was not used for longer than another: by its end, which no set clock has moved.
+  func isOlder(than other: SessionRow) -> Bool { (expiresAt, id) < (other.expiresAt, other.id) }
 }
 
 /// How a session that is over is refused.

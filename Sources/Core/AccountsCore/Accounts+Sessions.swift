@@ -36,7 +36,7 @@ extension Accounts {
         row.previous = SessionRow.Superseded(hash: hash, at: time, cover: presented.cover(secret))
         row.generation += 1
         row.current = next.hash
-        row.lastUsedAt = time
+        row.lastUsedAt = now.wall
         row.expiresAt = time + accounts.rules.refreshLifetime
         try accounts.store.put(row)
         return .answered(row, next)
@@ -65,7 +65,7 @@ extension Accounts {
     let time = time(now)
     return try transact { (accounts) throws(AccountFailure) in
       try accounts.store.sessions(of: session.user).filter { $0.expiresAt > time }
-        .sorted { ($1.lastUsedAt, $1.id) < ($0.lastUsedAt, $0.id) }
+        .sorted { $1.isOlder(than: $0) }
         .map {
           SessionView(
             id: $0.id, createdAt: $0.createdAt, lastUsedAt: $0.lastUsedAt, device: $0.device,

@@ -160,11 +160,10 @@ extension Accounts {
           isNew = true
         }
       }
-      let others = try accounts.store.sessions(of: user)
-        .sorted { ($0.lastUsedAt, $0.id) < ($1.lastUsedAt, $1.id) }
+      let others = try accounts.store.sessions(of: user).sorted { $0.isOlder(than: $1) }
       for other in others.dropLast(accounts.rules.sessionLimit - 1) { try accounts.end(other.id, at: now) }
       let row = SessionRow(
-        id: id, user: user, createdAt: time, lastUsedAt: time,
+        id: id, user: user, createdAt: now.wall, lastUsedAt: now.wall,
         expiresAt: time + accounts.rules.refreshLifetime,
         generation: 1, current: token.hash, userAgent: agent)
       try accounts.store.put(row)

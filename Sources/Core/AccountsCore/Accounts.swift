@@ -33,8 +33,9 @@ public struct AccountClock: Sendable {
 ///     register(accepted.user)                                                   // with the delivery server
 ///     let answer = try accounts.open(accepted, userAgent: agent, at: now)
 ///
-/// Each call is a transaction of the store: what was answered is durable, what was refused left nothing. Times are those of
-/// `AccountClock`, also in tokens, so that setting the clock ends nothing and brings nothing back.
+/// Each call is a transaction of the store: what was answered is durable, what was refused left nothing. What expires does so by
+/// `AccountClock`, so that setting the clock ends nothing and brings nothing back; what others read is the wall clock's: `iat`
+/// and `exp` of tokens, when a session began and was used.
 public struct Accounts<Store: AccountStore> {
   /// What was decided about accounts.
   public let rules: AccountRules
@@ -52,7 +53,7 @@ public struct Accounts<Store: AccountStore> {
   let mark: [UInt8]
   /// Marks refresh tokens.
   private let refreshKey: Secret
-  /// The time by which everything here expires, and that tokens carry.
+  /// The time by which everything here expires.
   public let clock: AccountClock
   /// Tokens that were refused once, and are forgotten, would be valid again: the clock was set back before this start.
   private var mustReplaceKeys = false
@@ -196,7 +197,7 @@ public struct Accounts<Store: AccountStore> {
     _ row: SessionRow, _ refresh: RefreshToken, isNew: Bool, at now: ServerTime
   ) throws(AccountFailure) -> SignedIn {
     let time = time(now)
-    let access = try keys.token(user: row.user, session: row.id, at: time, rules: rules)
+    let access = try keys.token(user: row.user, session: row.id, at: time, wall: now.wall, rules: rules)
     let left = TimeDelta(nanoseconds: (row.expiresAt.microseconds - time.microseconds) * 1_000)
     return SignedIn(
       user: row.user, session: row.id, accessToken: access, accessLifetime: rules.accessLifetime,

@@ -4,6 +4,7 @@ import PalbeBackendCore
 import PalbeServerClient
 import PalbeTestKit
 import PalbeUnits
+import PalbeWebTokens
 import Testing
 
 @testable import PalbeBackendServer
@@ -92,6 +93,11 @@ struct ClockJumpTests {
       refresh = renewed.text("refresh_token")
       anna.accessToken = renewed.text("access_token")
       #expect(try anna.ask("GET", "/v1/devices").status == 200)
+      // Bug: what others read of it was the clock before the jump.
+      let claims = try TokenClaims(SignedToken(anna.accessToken).payload)
+      let days = Int64(offset.dropLast(offset.hasSuffix("d") ? 1 : 0)) ?? 0
+      let issued = (claims.issuedAt ?? 0) - days * 86_400
+      #expect(abs(issued - Int64(Date().timeIntervalSince1970)) < 60, "\(offset)")
       // The queue brings what it had, in order, and what comes now behind it.
       #expect(try rows(ben).count == count)
       try anna.get("POST", messages, anna.message(mlsID, 1))

@@ -74,15 +74,19 @@ public struct SigningKeys: Sendable {
   }
 
   /// An access token.
+  /// - Parameters:
+  ///   - time: the time by which things expire here, which nobody can set.
+  ///   - wall: the wall clock, by which others verify it.
   func token(
-    user: UserID, session: SessionID, at time: WallTime, rules: AccountRules
+    user: UserID, session: SessionID, at time: WallTime, wall: WallTime, rules: AccountRules
   ) throws(AccountFailure) -> String {
     var claims = TokenClaims()
     claims.issuer = rules.issuer
     claims.subject = user.text
     claims.sessionID = session.text
-    claims.issuedAt = time.seconds
-    claims.expiry = (time + rules.accessLifetime).seconds
+    claims.issuedAt = wall.seconds
+    claims.expiry = (wall + rules.accessLifetime).seconds
+    claims.ownExpiry = (time + rules.accessLifetime).seconds
     let signer = signer(at: time, rules)
     do throws(CryptoError) {
       return try SignedToken.text(.edDSA, keyID: signer.id, claims: claims.json) { span throws(CryptoError) in
@@ -157,12 +161,16 @@ public struct AccessTokenVerifier: Sendable {
       throw .notSignedIn
     }
     guard claims.issuer == issuer, let expiry = claims.expiry,
+      let ownExpiry = claims.ownExpiry ?? claims.expiry,
       let user = claims.subject.flatMap({ UserID($0) }),
-      let session = claims.sessionID.flatMap({ SessionID($0) }), (0..<1 << 43).contains(expiry)
+      let session = claims.sessionID.flatMap({ SessionID($0) }), (0..<1 << 43).contains(expiry),
+      (0..<1 << 43).contains(ownExpiry)
     else { throw .notSignedIn }
-    let end = WallTime(microseconds: expiry * 1_000_000)
+    let end = WallTime(microseconds: ownExpiry * 1_000_000)
     guard end > time else { throw .sessionExpired }
     let left = TimeDelta(nanoseconds: min(end.microseconds - time.microseconds, 1 << 52) * 1_000)
-    return VerifiedSession(user: user, session: session, expiresAt: end, deadline: instant + left)
+    return VerifiedSession(
+      user: user, session: session, expiresAt: WallTime(microseconds: expiry * 1_000_000),
+      deadline: instant + left)
   }
 }
