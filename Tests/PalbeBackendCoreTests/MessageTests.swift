@@ -31,6 +31,59 @@ struct MessageTests {
     #expect(rig.refusal(.send(other, moved), anna) == .invalidRequest(.identifier))
   }
 
+  @Test("2.2 duplicate_message: encrypted anew under its name, a message gets the first receipt and is there once")
+  func encryptedAnew() throws {
+    let (rig, anna, ben, group) = try pair()
+    let message = try rig.message(group, anna)
+    try rig.ask(.send(group, message), anna)
+    try rig.ask(.commit(group, try rig.bundle(group, by: ben)), ben)
+    var again = try rig.message(group, anna)
+    again.id = message.id
+    #expect(again.blob != message.blob && again.epoch == 2)
+    #expect(try rig.ask(.send(group, again), anna) == .accepted(sequence: 2, epoch: 1, isRepeated: true))
+    let blobs = try rig.queue(ben).compactMap {
+      if case .message(_, let row) = $0.content { row.blob } else { nil }
+    }
+    #expect(blobs == [message.blob])
+    #expect(try rig.send(group, anna) == 4)
+  }
+
+  @Test("Bug: a message's idempotency key had no effect (4.2: on all POSTs)")
+  func keyed() throws {
+    let (rig, anna, ben, group) = try pair()
+    func key(_ name: UInt8, _ digest: UInt8) -> IdempotencyKey { IdempotencyKey(key: [name], digest: [digest]) }
+    let message = try rig.message(group, anna)
+    let first = BackendResponse.accepted(sequence: 2, epoch: 1, isRepeated: false)
+    #expect(try rig.ask(.send(group, message), anna, key: key(1, 1)) == first)
+    #expect(try rig.ask(.send(group, message), anna, key: key(1, 1)) == first)
+    let other = try rig.message(group, anna)
+    #expect(throws: BackendFailure.idempotencyMismatch) {
+      try rig.ask(.send(group, other), anna, key: key(1, 2))
+    }
+    // The message's own name holds under any key.
+    #expect(
+      try rig.ask(.send(group, message), anna, key: key(2, 1))
+        == .accepted(sequence: 2, epoch: 1, isRepeated: true))
+    // One for who is connected goes out once.
+    var live = try rig.message(group, anna)
+    live.isEphemeral = true
+    let mlsID = try rig.view(group, ben).summary.mlsID
+    try rig.ask(.subscribe(ConnectionID(1), .conversation(mlsID)), ben)
+    _ = rig.events()
+    let passed = BackendResponse.accepted(sequence: 0, epoch: 1, isRepeated: false)
+    for _ in 0..<2 { #expect(try rig.ask(.send(group, live), anna, key: key(3, 1)) == passed) }
+    #expect(rig.events().count == 1)
+    #expect(throws: BackendFailure.idempotencyMismatch) {
+      try rig.ask(.send(group, live), anna, key: key(3, 2))
+    }
+    // After a day the key is free, and the name is not.
+    rig.advance(by: .days(1))
+    #expect(
+      try rig.ask(.send(group, message), anna, key: key(1, 3))
+        == .accepted(sequence: 2, epoch: 1, isRepeated: true))
+    #expect(try rig.queue(ben).count == 1)
+  }
+
   @Test("4.2: messages of the newest epoch and the three before it are taken")
   func epochs() throws {
     let (rig, anna, ben, group) = try pair()

@@ -72,6 +72,7 @@ struct ValueTests {
       .founded(
         FoundedGroup(id: group, mlsID: MLSGroupID([1, 2]), epoch: 4, headSequence: 5, isExisting: true)),
       .committed(sequence: 5, epoch: 6), .acknowledged(count: 4), .blob(blob),
+      .accepted(sequence: 7, epoch: 8, isRepeated: false), .accepted(sequence: 0, epoch: 8, isRepeated: true),
     ]
     for response in all {
       let stored = try #require(response.stored)

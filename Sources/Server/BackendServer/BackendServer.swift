@@ -131,9 +131,8 @@ package final class BackendServer: Sendable {
         + RouteTable.blobRoutes(urls, blobs, loop, now: clock))
     requests = RequestMetrics(log: log)
     service = BackendService(
-      table: RouteTable(devices: tokens, others: others), loop: loop, verifier: verifier, tokens: tokens,
-      hub: hub,
-      parts: [bytes], metrics: requests)
+      table: RouteTable(devices: tokens, others: others), loop: loop, limits: configuration.loop.limits,
+      verifier: verifier, tokens: tokens, hub: hub, parts: [bytes], metrics: requests)
     let pauses = AcceptPauses(log: log)
     web = try WebServer(
       host: configuration.host, port: configuration.port, certificate: configuration.certificate,
@@ -224,6 +223,7 @@ package final class BackendServer: Sendable {
   /// Takes over what has changed, and reads the certificate again. The log's level is the log's.
   package func reload(_ new: Adjustments) throws(CertificateError) {
     loop.setLimits(new.limits)
+    service.setLimits(new.limits)
     web.setAddressLimits(new.perAddress)
     blobs.reservedByteCount = new.reservedByteCount
     metrics?.page.reload(new.metricsPage)

@@ -1,5 +1,6 @@
 import Foundation
 import PalbeBackendCore
+import PalbeBackendKit
 import PalbeServerClient
 import PalbeTestKit
 import PalbeUnits
@@ -71,6 +72,40 @@ struct RouteTests {
       ).code == "message_too_large")
   }
 
+  @Test("Bug: a message too long had another code and limit as JSON than as bytes (2.2 message_too_large)")
+  func tooLong() throws {
+    let anna = try rig.device()
+    let (group, mlsID) = try anna.found(with: [])
+    let path = "/v1/groups/\(group)/messages"
+    func check(limit: Int, _ counts: [Int]) throws {
+      for count in counts {
+        let overhead = Wire.application(mlsID, 0, [UInt8](repeating: 0, count: 600)).count - 600
+        let message = anna.message(mlsID, 0, count: count - overhead - (count > 17_000 ? 2 : 0))
+        let blob = Base64.decode(message["blob"] as? String ?? "", alphabet: .url) ?? []
+        let name = message["client_msg_id"] as? String ?? ""
+        let answers = [
+          try anna.ask("POST", path, message),
+          try anna.http.send(
+            "POST", "\(path)?epoch=0&client_msg_id=\(name)",
+            headers: anna.authentication + [("content-type", "application/octet-stream")], body: blob),
+        ]
+        for answer in answers {
+          guard blob.count > limit else {
+            #expect(answer.status == 200, "\(blob.count)")
+            continue
+          }
+          #expect(answer.status == 413 && answer.code == "message_too_large", "\(blob.count)")
+          #expect((answer.json["details"] as? [String: Any])?["limit"] as? Int == limit, "\(blob.count)")
+        }
+      }
+    }
+    try check(limit: 262_144, [262_143, 262_144, 262_145, 262_160, 300_000, 390_000, 400_000, 530_000])
+    var adjustments = BackendServer.Adjustments()
+    adjustments.limits.messageByteCount = 1_024
+    try rig.server.reload(adjustments)
+    try check(limit: 1_024, [1_000, 1_023, 1_024, 1_025, 1_040, 2_000, 50_000, 70_000, 300_000, 530_000])
+  }
+
   @Test(
     "4.2: an idempotency key answers the first response, refuses another request, and is asked for where it is needed"
   )
@@ -88,6 +123,29 @@ struct RouteTests {
         "POST", path, headers: anna.authentication + (key.isEmpty ? [] : [("idempotency-key", key)]), body: []
       )
       #expect(refused.code == "invalid_request", "\(key)")
+    }
+    // Of a message, as JSON and as bytes, kept or only passed on.
+    let (group, mlsID) = try anna.found(with: [ben.user])
+    let messages = "/v1/groups/\(group)/messages"
+    for isEphemeral in [false, true] {
+      var message = anna.message(mlsID, 1)
+      message["ephemeral"] = isEphemeral
+      let key = anna.newKey()
+      let (first, again) = (
+        try anna.ask("POST", messages, message, key: key), try anna.ask("POST", messages, message, key: key)
+      )
+      #expect(first.status == 200 && first.body == again.body)
+      var other = anna.message(mlsID, 1)
+      other["ephemeral"] = isEphemeral
+      #expect(try anna.ask("POST", messages, other, key: key).code == "idempotency_mismatch")
+      let name = other["client_msg_id"] as? String ?? ""
+      let headers =
+        anna.authentication + [("content-type", "application/octet-stream"), ("idempotency-key", "o\(key)")]
+      let target = "\(messages)?epoch=1&client_msg_id=\(name)&ephemeral=\(isEphemeral)"
+      let blobs = (0..<2).map { Wire.application(mlsID, 1, [$0]) }
+      let bytes = try [0, 0, 1].map { try anna.http.send("POST", target, headers: headers, body: blobs[$0]) }
+      #expect(bytes[0].status == 200 && bytes[0].body == bytes[1].body)
+      #expect(bytes[2].code == "idempotency_mismatch")
     }
     // An empty one is no key, also where none is needed.
     let empty = anna.authentication + [("idempotency-key", ""), ("content-type", "application/json")]

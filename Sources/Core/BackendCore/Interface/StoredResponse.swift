@@ -3,7 +3,7 @@ import PalbeWire
 
 /// The form in which a first answer is kept for repetitions: answers of requests that change something.
 extension BackendResponse {
-  /// Nil for answers that are not kept: they only read, or know their repetitions by themselves.
+  /// Nil for answers that are not kept: they only read.
   var stored: [UInt8]? {
     var writer = ByteWriter(capacity: 64)
     switch self {
@@ -46,7 +46,12 @@ extension BackendResponse {
       writer.uint64(UInt64(blob.byteCount))
       writer.uint8(blob.state.rawValue)
       writer.int64(blob.expiresAt.microseconds)
-    case .accepted, .devices, .commsPrefs, .groups, .group, .commits, .queue, .notifyScope, .unread,
+    case .accepted(let sequence, let epoch, let isRepeated):
+      writer.uint8(9)
+      writer.uint64(UInt64(sequence))
+      writer.uint64(epoch)
+      writer.uint8(isRepeated ? 1 : 0)
+    case .devices, .commsPrefs, .groups, .group, .commits, .queue, .notifyScope, .unread,
       .subscribed:
       return nil
     }
@@ -91,6 +96,10 @@ extension BackendResponse {
           id: try reader.id(), group: try reader.id(), byteCount: Int64(clamping: try reader.uint64()),
           state: try reader.choice("state"),
           expiresAt: WallTime(microseconds: try reader.int64())))
+    case 9:
+      response = .accepted(
+        sequence: Int64(clamping: try reader.uint64()), epoch: try reader.uint64(),
+        isRepeated: try reader.uint8() == 1)
     case let kind: throw .invalid(field: "response", value: UInt64(kind))
     }
     try reader.finish()

@@ -10,7 +10,8 @@ extension Backend {
       throw .messageTooLarge(limit: limits.messageByteCount)
     }
     var group = try membership(of: device, in: id).group
-    // A repetition is answered as it was, whatever happened to the group since.
+    // A repetition is answered as it was, whatever happened to the group since. Its bytes may be others: a client that had no
+    // answer may have to encrypt the message anew, for a group that was founded again or after it failed, and it is there once.
     if !message.isEphemeral, let first = try store.receipt(of: message.id, from: device.id) {
       guard first.group == id else { throw .invalidRequest(.identifier) }
       return .accepted(sequence: first.sequence, epoch: first.epoch, isRepeated: true)

@@ -32,11 +32,14 @@ package final class BackendService: WebServerHandler {
   private let metrics: RequestMetrics
   private let requestIDs = RequestIDs()
   private let isDraining = Atomic<Bool>(false)
+  /// Bytes of a message, as the backend takes it: a longer one is refused before it is read.
+  private let messageByteCount: Atomic<Int>
 
   init(
-    table: RouteTable, loop: BackendLoop, verifier: any SessionVerifier, tokens: DeviceTokens,
-    hub: RealtimeHub, parts: [any Part], metrics: RequestMetrics
+    table: RouteTable, loop: BackendLoop, limits: BackendLimits, verifier: any SessionVerifier,
+    tokens: DeviceTokens, hub: RealtimeHub, parts: [any Part], metrics: RequestMetrics
   ) {
+    messageByteCount = Atomic(limits.messageByteCount)
     self.metrics = metrics
     self.table = table
     self.loop = loop
@@ -44,6 +47,11 @@ package final class BackendService: WebServerHandler {
     self.tokens = tokens
     self.hub = hub
     self.parts = parts
+  }
+
+  /// What the backend takes from now on.
+  func setLimits(_ limits: BackendLimits) {
+    messageByteCount.store(limits.messageByteCount, ordering: .relaxed)
   }
 
   /// From now on new requests are refused with 503, and sockets end; what waits is still answered.
@@ -226,8 +234,11 @@ package final class BackendService: WebServerHandler {
           user: session.user, device: try device(request.header("palbe-device"), of: session.user))
       }
     }
-    if let length = request.header("content-length").flatMap({ Int($0) }), length > route.bodyByteCount {
-      throw APIError(.messageTooLarge(limit: route.bodyByteCount))
+    if let length = request.header("content-length").flatMap({ Int($0) }) {
+      let limit = partByteCount(of: route)
+      guard length <= (type(of: request) == Self.bytesType ? limit : route.bodyByteCount) else {
+        throw APIError(.messageTooLarge(limit: limit))
+      }
     }
     var path: [String: JSONValue] = [:]
     for (name, text) in found {
@@ -284,29 +295,38 @@ package final class BackendService: WebServerHandler {
       try check(request, ["application/json"])
       return try record.read(request.body, limit: route.bodyByteCount)
     case .jsonOrBytes(let record, let member):
-      guard try check(request, ["application/json", "application/octet-stream"]) == 1 else {
-        return try record.read(request.body, limit: route.bodyByteCount)
+      let limit = partByteCount(of: route)
+      guard try check(request, ["application/json", Self.bytesType]) == 1 else {
+        do throws(APIError) { return try record.read(request.body, limit: route.bodyByteCount) } catch {
+          // What is too long for the whole is so for its part.
+          throw error.code == "message_too_large" ? APIError(.messageTooLarge(limit: limit)) : error
+        }
       }
       var object = try values(request, of: record.fields.filter { $0.name != member })
-      guard case .bytes(let range)? = record.fields.first(where: { $0.name == member })?.shape else {
-        throw .notFound
-      }
-      guard request.body.count <= range.upperBound else {
-        throw APIError(.messageTooLarge(limit: range.upperBound))
-      }
-      guard range.contains(request.body.count) else { throw .invalid(member, "the body is empty") }
+      guard request.body.count <= limit else { throw APIError(.messageTooLarge(limit: limit)) }
+      guard !request.body.isEmpty else { throw .invalid(member, "the body is empty") }
       object.set(member, .bytes(request.body))
       return object
+    }
+  }
+
+  private static let bytesType = "application/octet-stream"
+
+  /// The most bytes that a body is refused for by name: those of a message, in whatever it is wrapped, else the whole's.
+  private func partByteCount(of route: Route) -> Int {
+    if case .jsonOrBytes = route.body { messageByteCount.load(ordering: .relaxed) } else { route.bodyByteCount }
+  }
+
+  private func type(of request: HTTPRequest) -> String? {
+    request.header("content-type")?.split(separator: ";").first.map {
+      $0.lowercased().filter { $0 != " " && $0 != "\t" }
     }
   }
 
   /// The place of the body's type among those that a route takes.
   @discardableResult
   private func check(_ request: HTTPRequest, _ types: [String]) throws(APIError) -> Int {
-    let type = request.header("content-type")?.split(separator: ";").first.map {
-      $0.lowercased().filter { $0 != " " && $0 != "\t" }
-    }
-    guard let type, let place = types.firstIndex(of: type) else {
+    guard let type = type(of: request), let place = types.firstIndex(of: type) else {
       throw APIError(
         "unsupported_media_type", 415, "the body's type is to be \(types.joined(separator: " or "))",
         details: [.init(name: "field", value: .text("Content-Type"))])

@@ -127,7 +127,14 @@ extension Shape {
   func read(_ json: inout JSONReader) throws(JSONError) -> JSONValue {
     let start = json.offset
     switch self {
-    case .text, .choice, .id, .bytes, .hex:
+    case .bytes(let range):
+      let text = try json.string()
+      guard text.utf8.count <= Self.textCount(of: range.upperBound) else {
+        throw .tooLong(limit: range.upperBound)
+      }
+      guard let value = value(of: text) else { throw .unexpected(at: start) }
+      return value
+    case .text, .choice, .id, .hex:
       guard let value = value(of: try json.string()) else { throw .unexpected(at: start) }
       return value
     case .integer(let range):
@@ -156,7 +163,7 @@ extension Shape {
     case .id(let prefix): return Self.isID(text, prefix) ? .text(text) : nil
     case .bytes(let range):
       // Longer ones are not decoded; padding is not taken, so that every value has one text.
-      guard text.utf8.count <= (range.upperBound * 4 + 2) / 3, text.utf8.last != UInt8(ascii: "="),
+      guard text.utf8.count <= Self.textCount(of: range.upperBound), text.utf8.last != UInt8(ascii: "="),
         let bytes = Base64.decode(text, alphabet: .url), range.contains(bytes.count)
       else { return nil }
       return .bytes(bytes)
@@ -179,6 +186,9 @@ extension Shape {
     case .number, .list, .object: return nil
     }
   }
+
+  /// Characters of base64 without padding.
+  private static func textCount(of byteCount: Int) -> Int { (byteCount * 4 + 2) / 3 }
 
   private static func isID(_ text: String, _ prefix: String) -> Bool {
     switch prefix {
