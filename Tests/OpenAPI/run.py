@@ -73,7 +73,7 @@ def map_path_parameters(context, path_parameters):
 # Its own list of refusals lacks 411, 412 and 413: a body that is too long is refused as that, whatever else is wrong with it.
 CONFIGURATION = '''
 [checks.negative_data_rejection]
-expected-statuses = [400, 401, 403, 404, 405, 406, 409, 411, 412, 413, 415, 422, 428, 429, "5xx"]
+expected-statuses = [400, 401, 403, 404, 405, 406, 408, 409, 411, 412, 413, 415, 422, 428, 429, 431, "5xx"]
 '''
 
 

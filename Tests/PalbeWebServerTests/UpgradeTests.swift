@@ -1,3 +1,4 @@
+import Glibc
 import PalbeUnits
 import PalbeWebServer
 import Synchronization
@@ -81,17 +82,28 @@ struct UpgradeTests {
     #expect(!socket.send(binary: [9]))
   }
 
-  @Test("A silent client is sent pings and, if it does not answer, is closed")
+  @Test("A silent client is sent pings and, if it does not answer, is closed; who speaks is not silent")
   func validity() async throws {
     var limits = WebServerLimits.patient
     limits.pingInterval = .seconds(1)
     limits.silenceTimeout = .seconds(2)
     let server = try TestServer(limits: limits)
-    let client = try RawClient(port: server.port)
-    #expect(client.upgrade())
-    #expect(client.readFrame(answeringPings: false)?.opcode == 9)
-    #expect(client.readToEnd().allSatisfy { _ in true })
-    await server.handler.wait { !$0.closures.isEmpty }
+    let (silent, speaking) = (try RawClient(port: server.port), try RawClient(port: server.port))
+    #expect(silent.upgrade() && speaking.upgrade())
+    var echoes = 0
+    for _ in 0..<26 {
+      usleep(100_000)
+      speaking.send(RawClient.frame(2, [7]))
+      while let frame = speaking.readFrame(answeringPings: false) {
+        if frame.opcode == 9 { continue }
+        echoes += frame.payload == [7] ? 1 : 0
+        break
+      }
+    }
+    #expect(echoes == 26)
+    #expect(silent.readFrame(answeringPings: false)?.opcode == 9)
+    #expect(silent.readToEnd().allSatisfy { _ in true })
+    await server.handler.wait { $0.closures.count == 1 }
   }
 
   @Test("Stopping the server sends 1001 and closes")

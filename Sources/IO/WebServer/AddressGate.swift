@@ -57,6 +57,7 @@ struct AddressGate {
 }
 
 extension Instant {
+  /// By the steady clock.
   static var now: Instant {
     var time = timespec()
     clock_gettime(CLOCK_MONOTONIC, &time)

@@ -23,6 +23,7 @@ public final class HTTPResponder: Sendable {
   /// Given in time to the service thread.
   private let state = Mutex(State.open)
   private let lateAnswer = Mutex(HTTPResponse.text("no answer came in time", status: 503))
+  private let slowAnswer = Mutex(HTTPResponse.text(RequestRefusal.tooSlow.reason, status: 408))
   private let observer = Mutex<(@Sendable (Int) -> Void)?>(nil)
   private let deliver: @Sendable (HTTPResponse) -> Void
   private let resume: @Sendable () -> Void
@@ -55,6 +56,12 @@ public final class HTTPResponder: Sendable {
   public var late: HTTPResponse {
     get { lateAnswer.withLock { $0 } }
     set { lateAnswer.withLock { $0 = newValue } }
+  }
+
+  /// What is sent when a body that goes to a sink does not come in time; its status is 408.
+  public var tooSlow: HTTPResponse {
+    get { slowAnswer.withLock { $0 } }
+    set { slowAnswer.withLock { $0 = newValue } }
   }
 
   /// Is told the answer's status when there is one, also that of `late`: for logs and metrics. Set it before the answer.
@@ -97,14 +104,14 @@ public final class HTTPResponder: Sendable {
   }
 
   /// The time is over; nil when an answer is already on its way.
-  func expire() -> HTTPResponse? {
+  func expire(_ answer: KeyPath<HTTPResponder, HTTPResponse> = \.late) -> HTTPResponse? {
     let isFirst = state.withLock { state in
       guard case .deferred = state else { return false }
       state = .done
       return true
     }
     guard isFirst else { return nil }
-    let late = late
+    let late = self[keyPath: answer]
     tell(late)
     return late
   }

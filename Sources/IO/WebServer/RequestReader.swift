@@ -33,6 +33,9 @@ struct RequestReader {
     return ("UNKNOWN", nil)
   }
 
+  /// Whether a request line was read.
+  var hasMethod: Bool { method().1 != nil }
+
   private func value(_ token: lws_token_indexes) -> String {
     let length = Int(lws_hdr_total_length(identity, token))
     guard length > 0 else { return "" }
@@ -85,6 +88,17 @@ struct RequestReader {
       fields.append(.init(name, value))
     }
     return fields
+  }
+
+  /// Names that decide about a body, with white space before the colon (RFC 9112 §5.1): the library takes them for others, and
+  /// who stands before this server may not.
+  private static let spacedNames = ["content-length", "transfer-encoding"].flatMap { name in
+    [" :", "\t:", "  :", "\t\t:", " \t:", "\t :"].map { name + $0 }
+  }
+
+  /// Whether a header that decides about a body has white space before its colon.
+  var hasSpaceBeforeColon: Bool {
+    Self.spacedNames.contains { lws_hdr_custom_length(identity, $0, Int32($0.utf8.count)) >= 0 }
   }
 
   private func text(capacity: Int, _ copy: (UnsafeMutablePointer<CChar>, Int32) -> Int32) -> String {

@@ -22,6 +22,11 @@ extension ServerService {
       return refuse(identity, .tooManyRequests, request)
     }
     connection.omitsBody = request.method == "HEAD"
+    guard !reader.hasSpaceBeforeColon else { return refuse(identity, .malformed, request) }
+    let readCount = palbe_tcp_read_count(lws_get_socket_fd(identity), 0)
+    guard !isTooLong(request, readCount - (connection.readCount ?? 0)) else {
+      return refuse(identity, .headTooLarge(limit: limits.requestHeadByteCount), request)
+    }
     if request.header("transfer-encoding") != nil {
       return refuse(identity, .lengthRequired, request)
     }
@@ -30,7 +35,7 @@ extension ServerService {
         return refuse(identity, .malformedLength, request)
       }
       if count > 0 || request.method == "POST" {
-        return expectBody(identity, connection, request, count, reader)
+        return expectBody(identity, connection, request, count, reader, readCount)
       }
     } else if ["POST", "PUT", "PATCH"].contains(request.method) {
       return refuse(identity, .lengthRequired, request)
@@ -41,9 +46,9 @@ extension ServerService {
 
   private func expectBody(
     _ identity: OpaquePointer, _ connection: ServerConnection, _ request: HTTPRequest, _ byteCount: Int,
-    _ reader: RequestReader
+    _ reader: RequestReader, _ readCount: Int64
   ) -> Int32 {
-    guard !isPipelined(identity, connection) else {
+    guard !isPipelined(connection, readCount) else {
       return refuse(identity, .bodyTooEarly, request)
     }
     requestCount += 1
@@ -64,6 +69,7 @@ extension ServerService {
       _ = writeBytes(identity, Array("HTTP/1.1 100 Continue\r\n\r\n".utf8), LWS_WRITE_HTTP_HEADERS)
     }
     connection.mayStayOpen = reader.wantsToStay
+    connection.bodyRemaining = Int64(byteCount)
     if case .stream(let sink) = decision {
       return beginUpload(identity, connection, sink, responder, id: id)
     }
@@ -73,9 +79,17 @@ extension ServerService {
 
   /// Whether a request came together with the one before it. With a body that must not be: the library (4.1) then
   /// reads the body from the wrong place and turns for ever. It shows in nothing having been read since.
-  private func isPipelined(_ identity: OpaquePointer, _ connection: ServerConnection) -> Bool {
+  private func isPipelined(_ connection: ServerConnection, _ readCount: Int64) -> Bool {
     guard let before = connection.readCount else { return false }
-    return before < 0 || palbe_tcp_read_count(lws_get_socket_fd(identity), 0) <= before
+    return before < 0 || readCount <= before
+  }
+
+  /// Whether a head is too long: what was read of it, or with it where one read brought more, and what is known of its headers.
+  private func isTooLong(_ request: HTTPRequest, _ readCount: Int64) -> Bool {
+    guard readCount <= Int64(limits.requestHeadByteCount + Self.serviceByteCount) else { return true }
+    let fields = request.headers + request.query
+    let count = fields.reduce(request.path.utf8.count) { $0 + $1.name.utf8.count + $1.value.utf8.count }
+    return count > limits.requestHeadByteCount
   }
 
   func body(_ identity: OpaquePointer, _ bytes: UnsafeRawBufferPointer) -> Int32 {
@@ -84,13 +98,12 @@ extension ServerService {
     guard let held = connection.request?.body.count, held + bytes.count <= limits.requestBodyByteCount
     else { return -1 }
     guard bodiesByteCount + bytes.count <= limits.bodiesByteCount else {
-      guard var request = connection.request.take() else { return -1 }
-      bodiesByteCount -= request.body.count
-      request.body = []
+      guard let request = takeCollected(connection) else { return -1 }
       return refuse(identity, .tooManyBodies, request)
     }
     bodiesByteCount += bytes.count
     connection.request?.body.append(contentsOf: bytes)
+    paced(identity, connection, bytes.count)
     return 0
   }
 
@@ -121,9 +134,11 @@ extension ServerService {
     return 0
   }
 
-  /// The connection's timer: an answer has come, or takes too long.
-  func answerLater(_ identity: OpaquePointer) -> Int32 {
-    guard let connection = connections[identity], let id = connection.requestID else { return 0 }
+  /// The connection's timer: an answer has come or takes too long, or a body is looked after.
+  func timer(_ identity: OpaquePointer) -> Int32 {
+    guard let connection = connections[identity] else { return 0 }
+    if connection.pace != nil, connection.answer == nil { return checkPace(identity, connection) }
+    guard let id = connection.requestID else { return 0 }
     guard let response = connection.answer ?? connection.responder?.expire() else {
       // Another thread is just handing it over.
       palbe_lws_call_after(identity, 1_000)
@@ -135,6 +150,7 @@ extension ServerService {
     connection.answer = nil
     // The rest of a body that is not all there would be read as the next request.
     if let upload = connection.upload, !upload.isComplete { connection.mayStayOpen = false }
+    connection.pace = nil
     forgetUpload(connection)
     palbe_lws_call_after(identity, -1)
     lws_rx_flow_control(identity, 1)

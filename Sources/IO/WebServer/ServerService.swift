@@ -11,6 +11,7 @@ final class ServerService {
   let handler: any WebServerHandler
   private let protocols: ProtocolTable
   private let policy: UnsafeMutablePointer<lws_retry_bo_t>
+  private let silencer = HeaderSilencer(byteCount: serviceByteCount)
   var connections: [OpaquePointer: ServerConnection] = [:]
   /// WebSockets that are open, by the id of their handle.
   var open: [UInt64: OpaquePointer] = [:]
@@ -34,6 +35,12 @@ final class ServerService {
   private let certificate: CertificatePair?
   /// The TLS context of the library, which owns it.
   private var tls: UnsafeMutableRawPointer?
+
+  /// What is read from a connection at once, and what the library writes answers of its own into.
+  static let serviceByteCount = 16_384
+
+  /// The library closes without a word when its table is full: a head that is somewhat too long still fits.
+  var headTableByteCount: Int { min(4 * limits.requestHeadByteCount, Int(UInt16.max)) }
 
   /// How long a peer may take to read the rest and a close frame.
   private static let closeSeconds: Int32 = 10
@@ -65,13 +72,14 @@ final class ServerService {
     info.port = palbe_lws_no_listener()
     info.protocols = UnsafePointer(protocols.list)
     info.user = Unmanaged.passUnretained(self).toOpaque()
-    info.options = certificate == nil ? 0 : palbe_lws_option_tls_server()
+    info.options = palbe_lws_option_fallback() | (certificate == nil ? 0 : palbe_lws_option_tls_server())
     info.gid = -1
     info.uid = -1
-    info.max_http_header_data = UInt16(clamping: limits.requestHeadByteCount)
+    info.max_http_header_data = UInt16(clamping: headTableByteCount)
     // Taken only while a head is read, and each holds one.
     info.max_http_header_pool = UInt16(min(limits.connectionCount, 4_096))
-    info.pt_serv_buf_size = 16_384
+    info.pt_serv_buf_size = UInt32(Self.serviceByteCount)
+    info.headers = UnsafePointer(silencer.header)
     info.fd_limit_per_thread = UInt32(clamping: limits.connectionCount + 16)
     info.count_threads = 1
     info.timeout_secs = UInt32(clamping: limits.requestTimeout.wholeSeconds)
@@ -190,11 +198,14 @@ extension ServerService {
       acceptConnections()
       return 0
     case LWS_CALLBACK_SERVER_NEW_CLIENT_INSTANTIATED:
+      guard connections[identity] == nil else { return 0 }
       let peer = peerAddress(of: lws_get_socket_fd(identity))
       let connection = ServerConnection(peer: peer)
       connections[identity] = connection
       enterFresh(identity, connection)
       gate.opened(peer)
+      // Without an object of its own a connection is closed without LWS_CALLBACK_HTTP_DROP_PROTOCOL.
+      lws_set_wsi_user(identity, Unmanaged.passUnretained(self).toOpaque())
       return 0
     case LWS_CALLBACK_WSI_DESTROY:
       forget(identity, .abnormal)
@@ -212,7 +223,13 @@ extension ServerService {
         resumeAccepting()
         return 0
       }
-      return answerLater(identity)
+      return timer(identity)
+    case LWS_CALLBACK_HTTP_DROP_PROTOCOL:
+      if palbe_lws_is_closing(input) != 0 { sayLastWords(identity) }
+      return 0
+    case LWS_CALLBACK_CLOSED_HTTP:
+      sayLastWords(identity)
+      return 0
     case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
       return confirmUpgrade(identity, to: input)
     case LWS_CALLBACK_ESTABLISHED:
@@ -228,8 +245,9 @@ extension ServerService {
     case LWS_CALLBACK_CLOSED:
       forget(identity, connections[identity]?.closure ?? .abnormal)
       return 0
-    case LWS_CALLBACK_RAW_ADOPT, LWS_CALLBACK_RAW_RX:
-      // CONNECT turns a connection raw; nobody needs that.
+    case LWS_CALLBACK_RAW_RX:
+      // CONNECT turns a connection raw, and so does what begins with no method.
+      sayLastWords(identity)
       return -1
     default:
       return 0
@@ -294,6 +312,8 @@ extension ServerService {
 
   private func receive(_ identity: OpaquePointer, _ bytes: UnsafeRawBufferPointer) -> Int32 {
     guard let connection = connections[identity] else { return -1 }
+    // Whoever speaks is there, as who answers a ping is.
+    lws_validity_confirmed(identity)
     if lws_is_first_fragment(identity) != 0 { connection.message = [] }
     guard connection.message.count + bytes.count <= limits.messageByteCount else {
       return fail(identity, connection, LWS_CLOSE_STATUS_MESSAGE_TOO_LARGE)
@@ -353,6 +373,9 @@ final class ServerConnection {
   var idleTicket: IdleTicket?
   /// It was told to end.
   var isEnding = false
+  /// What is to come of the body, and how fast it comes, unless it came in one piece.
+  var bodyRemaining: Int64 = 0
+  var pace: BodyPace?
   /// A plain request whose body is on its way.
   var request: HTTPRequest?
   /// The answer to the last request leaves out its body.

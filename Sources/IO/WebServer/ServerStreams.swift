@@ -3,7 +3,8 @@ import PalbeUnits
 
 /// Bodies that are never whole in memory: a piece is asked for when the one before is gone.
 ///
-/// A client that does not send, or does not take what it asked for, is let go after `WebServerLimits.streamTimeout`.
+/// A client that does not take what it asked for is let go after `WebServerLimits.streamTimeout`; `BodyPace` looks after one that
+/// sends.
 extension ServerService {
   private static let pieceByteCount = 65_536
   /// Requests that wait for a streamed answer before them.
@@ -30,8 +31,11 @@ extension ServerService {
   func uploadReceived(
     _ identity: OpaquePointer, _ connection: ServerConnection, _ bytes: UnsafeRawBufferPointer
   ) -> Int32 {
-    guard connection.upload?.sink.received(Array(bytes)) == false else { return 0 }
+    let goesOn = connection.upload?.sink.received(Array(bytes)) != false
+    paced(identity, connection, bytes.count)
+    guard !goesOn else { return 0 }
     connection.upload?.isPaused = true
+    connection.pace?.pause()
     lws_rx_flow_control(identity, 0)
     // The client waits for us: nothing is late.
     palbe_lws_keep(identity)
@@ -53,6 +57,7 @@ extension ServerService {
     guard let upload = connection.upload, upload.isPaused else { return }
     connection.upload?.isPaused = false
     guard !upload.isComplete else { return }
+    connection.pace?.resume(at: .now)
     lws_rx_flow_control(identity, 1)
     palbe_lws_await_body(identity, Int32(clamping: limits.streamTimeout.wholeSeconds))
   }

@@ -38,7 +38,7 @@ public struct WebServerLimits: Sendable {
   public var freshConnectionCount = 4_096
   /// How long a connection without a request is left alone where places are short.
   public var crowdedIdleTime = TimeDelta.seconds(1)
-  /// The request line and the headers together, below 65,536.
+  /// The request line and the headers together, below 65,536; then 431.
   public var requestHeadByteCount = 40_960
   /// The body of a plain request.
   public var requestBodyByteCount = 1 << 20
@@ -53,11 +53,17 @@ public struct WebServerLimits: Sendable {
   public var socketSendByteCount: Int?
   /// Bytes queued to one client before it counts as too slow.
   public var sendQueueByteCount = 4 << 20
-  /// Time for the request head, in whole seconds; then the connection is closed.
+  /// Time for the request head, and between two pieces of a body that is collected; in whole seconds. Then 408.
   public var requestTimeout = TimeDelta.seconds(10)
+  /// Time for a body that is collected; then 408.
+  public var bodyTimeout = TimeDelta.seconds(120)
+  /// The least bytes a second of a body, over each `requestTimeout`, of a streamed one over each `streamTimeout`; below it
+  /// 408. 0 asks for none.
+  public var bodyRate = 1_024
   /// Time that a handler may take to answer; then the client gets `HTTPResponder.late`.
   public var responseTimeout = TimeDelta.seconds(15)
-  /// A client that sends nothing of a streamed body, or takes nothing of one, for so long is let go; in whole seconds.
+  /// A client that takes nothing of a streamed body for so long is let go, and one that sends too little of it; in whole
+  /// seconds.
   public var streamTimeout = TimeDelta.seconds(30)
   /// A connection without a request is closed after this long, in whole seconds.
   public var idleTimeout = TimeDelta.seconds(30)

@@ -256,7 +256,8 @@ package final class BackendServer: Sendable {
     limits.sendQueueByteCount = 8 << 20
     limits.responseTimeout = .seconds(40)
     limits.pingInterval = .seconds(25)
-    limits.silenceTimeout = .seconds(60)
+    // After the hub's 60 s, which end with a code.
+    limits.silenceTimeout = .seconds(90)
     limits.additionalHeaderNames = ["palbe-device", "idempotency-key", "request-id"]
     limits.commonHeaders = [.init("cache-control", "no-store")]
     return limits

@@ -1,4 +1,5 @@
 #pragma once
+#include <errno.h>
 #include <libwebsockets.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -12,6 +13,9 @@
 // Constants that are macros with casts or `ll` suffixes, which Swift cannot import.
 static inline size_t palbe_lws_headroom(void) { return LWS_PRE; }
 static inline int palbe_lws_no_listener(void) { return CONTEXT_PORT_NO_LISTEN_SERVER; }
+static inline uint64_t palbe_lws_option_fallback(void) {
+  return LWS_SERVER_OPTION_FALLBACK_TO_APPLY_LISTEN_ACCEPT_CONFIG;
+}
 static inline uint64_t palbe_lws_option_tls(void) { return LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT; }
 static inline uint64_t palbe_lws_option_tls_server(void) {
   return LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT | LWS_SERVER_OPTION_CREATE_VHOST_SSL_CTX;
@@ -63,6 +67,35 @@ static inline int64_t palbe_tcp_read_count(int descriptor, int at_least) {
     if (before == after) break;
   }
   return (int64_t)info[16] - (at_least ? before : after);
+}
+
+// Whether a TCP connection's other end is there, as far as is known.
+static inline int palbe_tcp_is_open(int descriptor) {
+  char byte;
+  ssize_t count = recv(descriptor, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
+// Whether a callback that tells of the end of a binding tells of the end of the connection.
+static inline int palbe_lws_is_closing(const void *reason) {
+  return reason && strcmp((const char *)reason, "__lws_close_free_wsi") == 0;
+}
+
+// Writes to a connection that the library is about to close, past its buffers, and reads away what has come: closing over
+// unread bytes is a reset, with which what was written may be lost.
+static inline void palbe_lws_say(struct lws *connection, const uint8_t *bytes, size_t count) {
+  int descriptor = lws_get_socket_fd(connection);
+  SSL *ssl = lws_get_ssl(connection);
+  if (ssl) {
+    if (!SSL_is_init_finished(ssl) || SSL_get_shutdown(ssl)) return;
+    SSL_write(ssl, bytes, (int)count);
+    ERR_clear_error();
+  } else {
+    send(descriptor, bytes, count, MSG_DONTWAIT | MSG_NOSIGNAL);
+  }
+  char unread[4096];
+  for (int turn = 0; turn < 64 && recv(descriptor, unread, sizeof unread, MSG_DONTWAIT) > 0; turn++) {
+  }
 }
 
 // Whether some of what was written waits for the socket.

@@ -6,6 +6,7 @@ import PalbeServerObservation
 import PalbeServerSettings
 import PalbeTestKit
 import PalbeUnits
+import PalbeWebServer
 import Testing
 
 @testable import PalbeBackendServer
@@ -28,7 +29,10 @@ struct ServerSettingsTests {
   @Test("File, variables and options reach what runs")
   func configuration() throws {
     let settings = try load(
-      ["--config", "f", "--max-blob", "5MiB"],
+      [
+        "--config", "f", "--max-blob", "5MiB", "--address-connection-rate", "9", "--head-time", "20s",
+        "--body-time", "30s", "--body-rate", "2KiB",
+      ],
       ["PALBE_SERVER_PORT": "0", "PALBE_SERVER_LIMIT_REQUESTS_PER_DEVICE": "7"],
       file: """
         data: /srv/data
@@ -43,6 +47,10 @@ struct ServerSettingsTests {
     #expect(configuration.loop.limits.blobByteCount == 5 << 20)
     #expect(configuration.loop.limits.requestsPerSecond == 7 && configuration.loop.limits.requestBurst == 70)
     #expect(configuration.loop.limits.retention == .seconds(2 * 86_400))
+    #expect(configuration.web.perAddress.connectionsPerSecond == 9)
+    #expect(configuration.web.perAddress.connectionBurst == 90)
+    #expect(configuration.web.requestTimeout == .seconds(20) && configuration.web.bodyTimeout == .seconds(30))
+    #expect(configuration.web.bodyRate == 2_048)
     #expect(configuration.pushes == .command(["/bin/cat", "-u"]))
     #expect(configuration.publicURL == "https://chat.example.org")
     #expect(!configuration.accounts.rules.allowsSignUp && !configuration.accounts.isDevelopment)

@@ -221,6 +221,9 @@ struct RealtimeTests {
     rig.server.hub.sweep(at: later)
     #expect(try await first.end()?.code == 4_408)
 
+    // Bug: without pongs the web server was as early, and ended the socket without a code.
+    #expect(BackendServer.webLimits.silenceTimeout >= RealtimeHub.Settings().silence + .seconds(10))
+
     // A renewed token keeps a socket open; one of another session is refused.
     let (short, longSession) = rig.sessions.signIn(anna.user, for: 30)
     let renewed = try await Socket(rig, [("authorization", "Bearer \(short)"), anna.authentication[1]])

@@ -29,6 +29,7 @@ struct ServerRefusalTests {
     let rig = try ServerRig {
       $0.web.requestBodyByteCount = 5_000
       $0.web.bodiesByteCount = 500
+      $0.web.requestTimeout = .seconds(1)
       $0.metrics = (0, MetricsPage())
     }
     defer { rig.server.stop() }
@@ -44,6 +45,11 @@ struct ServerRefusalTests {
       ("GET", "/v1/devices", "transfer-encoding: chunked\r\n", 0, 411, "invalid_request"),
       ("POST", "/v1/devices", session + "content-length: 5001\r\n", 0, 413, "message_too_large"),
       ("POST", "/v1/devices", session + "content-length: 600\r\n", 600, 503, "unavailable"),
+      ("POST", "/v1/devices", session + "content-length: 400\r\n", 100, 408, "request_timeout"),
+      (
+        "GET", "/v1/devices", "y-long: \(String(repeating: "a", count: 40_000))\r\n", 0, 431,
+        "invalid_request"
+      ),
       ("GET", "/v1/realtime", "upgrade: h2c\r\n\(upgrade)13\r\n", 0, 426, "invalid_request"),
       ("GET", "/v1/realtime", "upgrade: websocket\r\n\(upgrade)8\r\n", 0, 426, "invalid_request"),
       ("PUT", "/v1/realtime", "upgrade: websocket\r\n\(upgrade)13\r\n", 0, 400, "invalid_request"),
@@ -60,6 +66,10 @@ struct ServerRefusalTests {
       let responses = try #require(route["responses"] as? [String: [String: Any]])
       #expect((responses["\(status)"]?["description"] as? String)?.contains(code) == true, comment)
     }
+    // What is no request: without a path, and so without a client's id.
+    let http = HTTPConnection(port: rig.server.port)
+    try http.write(Array("BREW /pot HTTP/1.1\r\nhost: x\r\n\r\n".utf8))
+    check(try http.answer(), 400, "invalid_request", "no method")
     let port = try #require(rig.server.metricsPort)
     let text = String(decoding: try HTTPConnection(port: port).send("GET", "/metrics").body, as: UTF8.self)
     #expect(text.contains("palbe_server_requests_total{route=\"enrolDevice\",status=\"411\"} 1\n"))

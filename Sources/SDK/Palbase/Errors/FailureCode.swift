@@ -118,6 +118,8 @@ public struct FailureCode: RawRepresentable, Hashable, Sendable, ExpressibleBySt
 
   /// Too many requests.
   public static let rateLimited: Self = "rate_limited"
+  /// The request took too long to arrive.
+  public static let requestTimeout: Self = "request_timeout"
   /// The server is overloaded or under maintenance.
   public static let unavailable: Self = "unavailable"
   /// The server does not accept what this SDK sent.

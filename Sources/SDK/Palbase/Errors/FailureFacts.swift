@@ -144,6 +144,8 @@ struct FailureFacts: Sendable {
     .unexpectedAnswer: FailureFacts(
       nil, .client, .no, "The server's answer makes no sense.",
       "Check that ServerURL in the configuration is a Palbe server, and no older than the SDK."),
+    .requestTimeout: FailureFacts(
+      408, .server, .yes, "The request took too long to arrive.", "Try again on a faster connection."),
     .invalidRequest: FailureFacts(
       400, .server, .no, "The server refuses the request.",
       "Check the arguments; report it with the request id when they are right."),

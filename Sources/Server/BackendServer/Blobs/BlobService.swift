@@ -146,11 +146,18 @@ package final class BlobService: Sendable {
         let source = { offset in BlobSource(grant.blob, descriptor, from: offset, store: self.store) }
         responder.send(
           Self.answer(grant.blob, count, request, source).map { RequestIDs.labelled($0, request) }
-            ?? refuse(.rangeNotSatisfiable(count: count), request))
+            ?? unsatisfiable(count, request))
       } catch {
         responder.send(refuse(error == .missing ? .notFound : .storage(error), request))
       }
     }
+  }
+
+  /// RFC 9110 §15.5.17: with how many bytes there are.
+  private func unsatisfiable(_ count: Int64, _ request: HTTPRequest) -> HTTPResponse {
+    var response = refuse(.rangeNotSatisfiable(count: count), request)
+    response.headers.append(.init("content-range", "bytes */\(count)"))
+    return response
   }
 
   /// Nil for a range that is not there. The source takes the descriptor over in every case.

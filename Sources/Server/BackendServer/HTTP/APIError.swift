@@ -124,13 +124,18 @@ extension APIError {
     switch refusal {
     case .malformedLength, .lengthRequired: self = .invalid("Content-Length", refusal.reason)
     case .bodyTooEarly: self = .invalid("body", refusal.reason)
+    case .malformed: self = .invalid("head", refusal.reason)
+    case .headTooLarge(let limit):
+      self = .invalid("head", refusal.reason)
+      details.append(.init(name: "limit", value: .number(Int64(limit))))
+    case .tooSlow: self = APIError("request_timeout", 408, refusal.reason)
     case .malformedUpgrade, .unknownUpgrade: self = .invalid("Upgrade", refusal.reason)
     case .webSocketVersion: self = .invalid("Sec-WebSocket-Version", refusal.reason)
     case .bodyTooLarge(let limit): self = APIError(.messageTooLarge(limit: limit))
     case .tooManyRequests: self = APIError(.rateLimited(retryAfter: .seconds(1)))
     case .tooManyBodies: self = APIError(.unavailable(.overloaded))
     }
-    // `invalid_request` comes with 411 and 426 too.
+    // `invalid_request` comes with 411, 426 and 431 too.
     status = refusal.status
   }
 

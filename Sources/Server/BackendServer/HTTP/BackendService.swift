@@ -113,6 +113,7 @@ package final class BackendService: WebServerHandler {
   /// From now on the request is counted, and refused when no answer comes.
   private func begin(_ responder: HTTPResponder, _ requestID: String) -> RequestMetrics.Trace {
     responder.late = response(APIError(.unavailable(.busy)), requestID)
+    responder.tooSlow = response(APIError(RequestRefusal.tooSlow), requestID)
     return metrics.begin(responder, requestID)
   }
 
@@ -314,7 +315,11 @@ package final class BackendService: WebServerHandler {
 
   /// The most bytes that a body is refused for by name: those of a message, in whatever it is wrapped, else the whole's.
   private func partByteCount(of route: Route) -> Int {
-    if case .jsonOrBytes = route.body { messageByteCount.load(ordering: .relaxed) } else { route.bodyByteCount }
+    if case .jsonOrBytes = route.body {
+      messageByteCount.load(ordering: .relaxed)
+    } else {
+      route.bodyByteCount
+    }
   }
 
   private func type(of request: HTTPRequest) -> String? {

@@ -207,8 +207,9 @@ struct OpenAPIDocument {
     if route.access != .open { codes.formUnion(["not_signed_in", "session_expired", "device_revoked"]) }
     if route.access == .device { codes.insert("device_not_enrolled") }
     var statuses = Dictionary(grouping: codes) { status(of: $0) }.mapValues { Set($0) }
-    // A body of unknown length.
-    statuses[411] = ["invalid_request"]
+    // A head or a body that came too slowly, a body of unknown length, a head that is too long.
+    statuses[408] = ["request_timeout"]
+    for status in [411, 431] { statuses[status] = ["invalid_request"] }
     return statuses
   }
 
@@ -223,6 +224,7 @@ struct OpenAPIDocument {
     case "no_key_package", "stale_epoch", "commit_incomplete", "superseded", "account_exists",
       "upload_incomplete":
       409
+    case "request_timeout": 408
     case "blob_expired": 410
     case "device_not_enrolled": 412
     case "message_too_large", "attachment_too_large": 413

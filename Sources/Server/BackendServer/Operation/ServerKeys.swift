@@ -53,6 +53,21 @@ package enum ServerKeys {
     "limit.connections_per_address", "--address-connections", .integer(1...1_000_000), default: 1_024,
     reloads: true,
     "connections of one address at once; not of this machine's own")
+  package static let addressConnectionRate = Setting(
+    "limit.connection_rate_per_address", "--address-connection-rate", .integer(1...1_000_000), default: 100,
+    reloads: true,
+    "new connections a second of one address in the long run; ten times as many at once; those above are closed; not of this machine's own"
+  )
+  package static let headTime = Setting(
+    "limit.head_time", "--head-time", .duration(.seconds(2)...(.seconds(600))), default: .seconds(10),
+    "a request's head must be there within this, and the next piece of its body, else 408")
+  package static let bodyTime = Setting(
+    "limit.body_time", "--body-time", .duration(.seconds(10)...(.seconds(3_600))), default: .seconds(120),
+    "a request's body must be there within this, an attachment's excepted, else 408")
+  package static let bodyRate = Setting(
+    "limit.body_rate", "--body-rate", .byteCount(0...(1 << 30)), default: 1_024,
+    "bytes a second of a body at least, else 408: over each limit.head_time, of an attachment over each 30 s; 0: any"
+  )
   package static let connections = Setting(
     "limit.connections", "--max-connections", .integer(16...1_000_000), default: 65_000, "connections at once"
   )
@@ -113,7 +128,8 @@ package enum ServerKeys {
   /// All of them.
   package static let all: [any AnySetting] = [
     port, host, data, publicURL, development, certificateFile, certificateKeyFile, messageSize, blobSize,
-    groupDevices, userDevices, deviceRate, addressRate, addressConnections, connections, retention,
+    groupDevices, userDevices, deviceRate, addressRate, addressConnections, addressConnectionRate,
+    headTime, bodyTime, bodyRate, connections, retention,
     blobRetention,
     uploadTime, reservedSpace, pushFile, pushSocket, pushCommand, logLevel, logJSON, prometheusPort,
     prometheusUsername, prometheusPassword, drainTimeout,

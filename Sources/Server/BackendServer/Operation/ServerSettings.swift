@@ -63,6 +63,9 @@ package struct ServerSettings: Sendable {
     configuration.accounts = accounts
     configuration.web.connectionCount = self[ServerKeys.connections]
     configuration.web.perAddress = adjustments.perAddress
+    configuration.web.requestTimeout = self[ServerKeys.headTime]
+    configuration.web.bodyTimeout = self[ServerKeys.bodyTime]
+    configuration.web.bodyRate = Int(self[ServerKeys.bodyRate])
     configuration.blobs.reservedByteCount = adjustments.reservedByteCount
     configuration.publicURL = self[ServerKeys.publicURL] ?? ""
     configuration.pushes = pushes
@@ -81,6 +84,8 @@ package struct ServerSettings: Sendable {
     var adjustments = BackendServer.Adjustments()
     adjustments.limits = limits
     adjustments.perAddress.connectionCount = self[ServerKeys.addressConnections]
+    adjustments.perAddress.connectionsPerSecond = self[ServerKeys.addressConnectionRate]
+    adjustments.perAddress.connectionBurst = 10 * self[ServerKeys.addressConnectionRate]
     adjustments.perAddress.requestsPerSecond = self[ServerKeys.addressRate]
     adjustments.perAddress.requestBurst = 10 * self[ServerKeys.addressRate]
     adjustments.reservedByteCount = self[ServerKeys.reservedSpace]
