@@ -31,7 +31,7 @@ struct MessageTests {
     #expect(rig.refusal(.send(other, moved), anna) == .invalidRequest(.identifier))
   }
 
-  @Test("2.2 duplicate_message: encrypted anew under its name, a message gets the first receipt and is there once")
+  @Test("2.2 duplicate_message: encrypted anew, a message gets the first receipt and is there once")
   func encryptedAnew() throws {
     let (rig, anna, ben, group) = try pair()
     let message = try rig.message(group, anna)
@@ -51,7 +51,9 @@ struct MessageTests {
   @Test("Bug: a message's idempotency key had no effect (4.2: on all POSTs)")
   func keyed() throws {
     let (rig, anna, ben, group) = try pair()
-    func key(_ name: UInt8, _ digest: UInt8) -> IdempotencyKey { IdempotencyKey(key: [name], digest: [digest]) }
+    func key(_ name: UInt8, _ digest: UInt8) -> IdempotencyKey {
+      IdempotencyKey(key: [name], digest: [digest])
+    }
     let message = try rig.message(group, anna)
     let first = BackendResponse.accepted(sequence: 2, epoch: 1, isRepeated: false)
     #expect(try rig.ask(.send(group, message), anna, key: key(1, 1)) == first)
@@ -259,6 +261,39 @@ struct MessageTests {
     #expect(try claim()?.blob != claimed[3]?.blob)
     rig.advance(by: .seconds(91 * 86_400))
     #expect(rig.refusal(.claimKeyPackages(of: ben.user), anna) == .noKeyPackage(ben.user))
+  }
+
+  @Test("Bug: one user could claim all key packages of another, who then had none for anybody else")
+  func drained() throws {
+    let rig = try Rig(MemoryStore())
+    let (anna, ben) = (try rig.enrol(), try rig.enrol(packages: 30))
+    func claim(_ asker: Caller) throws -> Bool? {
+      guard case .keyPackages(let packages, []) = try rig.ask(.claimKeyPackages(of: ben.user), asker) else {
+        return nil
+      }
+      return packages.first?.isLastResort
+    }
+    func left() throws -> Int? {
+      guard case .keyPackageCount(let count) = try rig.ask(.keyPackageCount, ben) else { return nil }
+      return count.count
+    }
+    let tablet = try rig.enrol(anna.user)
+    // Ten at once, by whichever device; then those for last resort, which hold for a conversation too.
+    let claims = try (0..<40).map { try claim($0.isMultiple(of: 2) ? anna : tablet) }
+    #expect(claims == Array(repeating: false, count: 10) + Array(repeating: true, count: 30))
+    #expect(try left() == 20)
+    // Nobody else feels it.
+    #expect(try claim(try rig.enrol()) == false)
+    rig.advance(by: .seconds(600))
+    #expect(try claim(anna) == false && claim(anna) == true)
+    // Without one for last resort, it is too many.
+    let bare = try rig.enrol(packages: 20, lastResort: false)
+    for _ in 0..<10 { #expect(rig.refusal(.claimKeyPackages(of: bare.user), anna) == nil) }
+    guard case .rateLimited(let wait)? = rig.refusal(.claimKeyPackages(of: bare.user), anna) else {
+      Issue.record("not limited")
+      return
+    }
+    #expect(wait > .seconds(590) && wait <= .seconds(600))
   }
 
   @Test("A claim under a key is answered with the same packages")

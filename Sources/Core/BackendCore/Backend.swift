@@ -126,7 +126,10 @@ public struct Backend<Store: BackendStore> {
     default:
       let known = try authenticate(call.caller)
       device = known
-      if let wait = live.rates.spend(known.id, at: now.instant, limits) {
+      let interval = TimeDelta.seconds(1) / limits.requestsPerSecond
+      if let wait = live.rates.spend(
+        known.id, at: now.instant, interval: interval, burst: limits.requestBurst)
+      {
         throw .rateLimited(retryAfter: wait)
       }
     }

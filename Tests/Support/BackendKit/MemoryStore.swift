@@ -146,8 +146,10 @@ public struct MemoryStore: BackendStore {
   public mutating func hasLastResort(_ device: DeviceID, at time: WallTime) -> Bool {
     !packages(device, time, isLastResort: true).isEmpty
   }
-  public mutating func takeKeyPackage(of device: DeviceID, at time: WallTime) -> ClaimedKeyPackage? {
-    if let index = packages(device, time, isLastResort: false).first {
+  public mutating func takeKeyPackage(
+    of device: DeviceID, at time: WallTime, isLastResort: Bool
+  ) -> ClaimedKeyPackage? {
+    if !isLastResort, let index = packages(device, time, isLastResort: false).first {
       let blob = tables.packages[index].row.blob
       use(index)
       return ClaimedKeyPackage(device: device, blob: blob, isLastResort: false)

@@ -41,7 +41,8 @@ struct LiveState {
   var typing: [GroupID: [DeviceID: Typing]] = [:]
   var wakes: [DeviceID: [GroupID: Wake]] = [:]
   var timers = DeadlineQueue<Timer>()
-  var rates = RequestRates()
+  var rates = RequestRates<DeviceID>()
+  var claims = RequestRates<Claim>()
 
   /// In the order of their numbers, so that a run replays.
   func subscribers(of topic: Topic) -> [ConnectionID] {

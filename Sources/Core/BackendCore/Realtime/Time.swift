@@ -23,6 +23,7 @@ extension Backend {
     }
     if nextSweep <= now.instant {
       live.rates.forget(at: now.instant)
+      live.claims.forget(at: now.instant)
       do throws(BackendFailure) {
         let swept = try transact { (backend) throws(BackendFailure) in try backend.sweep(at: now) }
         if !swept.blobs.isEmpty { events.append(.deleteBlobs(swept.blobs)) }

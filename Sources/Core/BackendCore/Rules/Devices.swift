@@ -140,16 +140,25 @@ extension Backend {
     of user: UserID, by device: DeviceRow, at now: ServerTime
   ) throws(BackendFailure) -> BackendResponse {
     guard try store.user(user) != nil else { throw .userNotFound }
+    // Nobody takes them all away from the others.
+    let wait = live.claims.spend(
+      Claim(asker: device.user, target: user), at: now.instant, interval: limits.claimInterval,
+      burst: limits.claimBurst)
     var claimed: [ClaimedKeyPackage] = []
     var missing: [DeviceID] = []
     for other in try store.devices(of: user) where other.revokedAt == nil && other.id != device.id {
-      if let package = try store.takeKeyPackage(of: other.id, at: expiryTime(now)) {
+      if let package = try store.takeKeyPackage(
+        of: other.id, at: expiryTime(now), isLastResort: wait != nil)
+      {
         claimed.append(package)
       } else {
         missing.append(other.id)
       }
     }
-    guard !claimed.isEmpty else { throw .noKeyPackage(user) }
+    guard !claimed.isEmpty else {
+      if let wait, !missing.isEmpty { throw .rateLimited(retryAfter: wait) }
+      throw .noKeyPackage(user)
+    }
     return .keyPackages(claimed, missing: missing)
   }
 

@@ -37,9 +37,9 @@ public protocol BackendStore {
   /// How many are not used, not for last resort and valid at a time.
   mutating func keyPackageCount(of device: DeviceID, at time: WallTime) throws(BackendFailure) -> Int
   mutating func hasLastResort(_ device: DeviceID, at time: WallTime) throws(BackendFailure) -> Bool
-  /// Consumes the oldest valid one; without one, the one for last resort stays where it is.
+  /// Consumes the oldest valid one; without one, or if only that is wanted, the one for last resort, which stays where it is.
   mutating func takeKeyPackage(
-    of device: DeviceID, at time: WallTime
+    of device: DeviceID, at time: WallTime, isLastResort: Bool
   ) throws(BackendFailure) -> ClaimedKeyPackage?
 
   // Groups.

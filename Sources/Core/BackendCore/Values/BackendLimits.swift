@@ -46,6 +46,10 @@ public struct BackendLimits: Sendable, Hashable {
   public var requestsPerSecond = 200
   /// Requests of one device at once.
   public var requestBurst = 2_000
+  /// Claims of one user's key packages by another that consume them, at once.
+  public var claimBurst = 10
+  /// After which one more of these claims consumes; those above get the packages for last resort.
+  public var claimInterval = TimeDelta.seconds(600)
   /// Connections' subscriptions to conversations.
   public var subscriptionsPerConnection = 2_000
 

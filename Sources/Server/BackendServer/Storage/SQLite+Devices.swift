@@ -188,11 +188,11 @@ extension SQLiteBackendStore {
   }
 
   package func takeKeyPackage(
-    of device: DeviceID, at time: WallTime
+    of device: DeviceID, at time: WallTime, isLastResort: Bool
   ) throws(BackendFailure) -> ClaimedKeyPackage? {
     try sql { (connection) throws(SQLError) in
       let first = try unused("key, blob", device, time, isLastResort: false)
-      if let (key, blob) = try first.first({ row in (row.integer(0), row.bytes(1)) }) {
+      if !isLastResort, let (key, blob) = try first.first({ row in (row.integer(0), row.bytes(1)) }) {
         let use = try connection.statement("UPDATE key_package SET used = 1, blob = x'' WHERE key = ?")
         use.bind(1, key)
         try use.run()
