@@ -65,6 +65,12 @@ public struct TimeDelta: Hashable, Comparable, Sendable, BitwiseCopyable {
   }
   /// Days of 24 hours.
   @inlinable public static func days(_ value: Int) -> TimeDelta { .seconds(value * 86_400) }
+  /// A reading of a clock as systems give it; saturates, as a clock that was set to a year after 2262 has to.
+  @inlinable public static func reading(seconds: Int, nanoseconds: Int) -> TimeDelta {
+    let (whole, isTooLong) = Int64(seconds).multipliedReportingOverflow(by: 1_000_000_000)
+    let (sum, isTooLate) = whole.addingReportingOverflow(Int64(nanoseconds))
+    return TimeDelta(nanoseconds: isTooLong || isTooLate ? (seconds < 0 ? .min : .max) : sum)
+  }
   /// Rounds to the nearest nanosecond; `value` in seconds, below 292 years.
   @inlinable public static func seconds(_ value: Double) -> TimeDelta {
     TimeDelta(nanoseconds: Int64(value * 1_000_000_000 + (value < 0 ? -0.5 : 0.5)))
@@ -106,10 +112,11 @@ public struct NTPTime: Hashable, Comparable, Sendable, BitwiseCopyable {
 
   @inlinable public init(rawValue: UInt64) { self.rawValue = rawValue }
 
-  /// From nanoseconds since 1970.
+  /// From nanoseconds since 1970; what is before then is 1970.
   @inlinable public init(unixNanoseconds: Int64) {
-    let seconds = UInt64(bitPattern: unixNanoseconds / 1_000_000_000) &+ 2_208_988_800
-    let fraction = UInt64(unixNanoseconds % 1_000_000_000) << 32 / 1_000_000_000
+    let (whole, part) = UInt64(max(0, unixNanoseconds)).quotientAndRemainder(dividingBy: 1_000_000_000)
+    let seconds = whole + 2_208_988_800
+    let fraction = part << 32 / 1_000_000_000
     self.rawValue = seconds << 32 | fraction
   }
 

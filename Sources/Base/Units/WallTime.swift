@@ -15,5 +15,12 @@ public struct WallTime: Hashable, Comparable, Sendable, BitwiseCopyable {
     return overflow ? WallTime(microseconds: delta > .zero ? .max : .min) : WallTime(microseconds: sum)
   }
   /// Saturates.
+  public static func - (later: WallTime, earlier: WallTime) -> TimeDelta {
+    let (difference, isTooFar) = later.microseconds.subtractingReportingOverflow(earlier.microseconds)
+    let (nanoseconds, isTooLong) = difference.multipliedReportingOverflow(by: 1_000)
+    guard !isTooFar, !isTooLong else { return TimeDelta(nanoseconds: later > earlier ? .max : .min) }
+    return TimeDelta(nanoseconds: nanoseconds)
+  }
+  /// Saturates.
   public static func - (time: WallTime, delta: TimeDelta) -> WallTime { time + -delta }
 }

@@ -223,7 +223,9 @@ public struct CallSession: ~Copyable, @unchecked Sendable {
 
   var roundTrip: TimeDelta? { senders.lazy.compactMap(\.statistics.roundTrip).first }
 
-  func unixNanoseconds(at now: Instant) -> Int64 { startUnixNanoseconds &+ (now - start).nanoseconds }
+  func unixNanoseconds(at now: Instant) -> Int64 {
+    (Instant(nanoseconds: startUnixNanoseconds) + (now - start)).nanoseconds
+  }
 
   func sender(_ track: LocalTrack) -> MediaSender? { track == .camera ? camera : microphone }
 

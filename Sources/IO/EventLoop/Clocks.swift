@@ -13,11 +13,11 @@ public enum MonotonicClock {
 
 /// The time of day, for tokens, certificates and sender reports; it may jump.
 public enum WallClock {
-  /// Nanoseconds since 1970 (UTC).
+  /// Nanoseconds since 1970 (UTC); a clock that is set to before then or to after 2262 stands at that end.
   @inlinable public static func unixNanoseconds() -> Int64 {
     var time = timespec()
     clock_gettime(CLOCK_REALTIME, &time)
-    return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+    return max(0, TimeDelta.reading(seconds: time.tv_sec, nanoseconds: time.tv_nsec).nanoseconds)
   }
 
   /// Whole seconds since 1970 (UTC).

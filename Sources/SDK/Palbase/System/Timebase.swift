@@ -53,7 +53,7 @@ package struct Timebase: Sendable {
   private static func read(_ clock: clockid_t) -> Int64 {
     var time = timespec()
     clock_gettime(clock, &time)
-    return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+    return TimeDelta.reading(seconds: time.tv_sec, nanoseconds: time.tv_nsec).nanoseconds
   }
 
   /// A source for what takes one.
@@ -81,10 +81,12 @@ package struct TimeStamp: Codable, Sendable, Hashable {
   /// The time since: within one run of the machine the larger of what both clocks say, afterwards the time of
   /// day. Nil when the clock was set to before the stamp.
   package func age(_ time: Timebase) -> TimeDelta? {
-    let (wall, overflow) = time.wallMilliseconds().subtractingReportingOverflow(wallMilliseconds)
-    let byWall = overflow ? Int64.max : wall.multipliedReportingOverflow(by: 1_000_000).partialValue
+    let now = time.wallMilliseconds()
+    let (wall, isTooFar) = now.subtractingReportingOverflow(wallMilliseconds)
+    let (nanoseconds, isTooLong) = wall.multipliedReportingOverflow(by: 1_000_000)
+    let byWall = isTooFar || isTooLong ? (now < wallMilliseconds ? .min : .max) : nanoseconds
     guard boot == time.bootToken, !boot.isEmpty else {
-      return byWall < 0 || overflow ? nil : TimeDelta(nanoseconds: byWall)
+      return byWall < 0 ? nil : TimeDelta(nanoseconds: byWall)
     }
     return max(time.now() - Instant(nanoseconds: steadyNanoseconds), TimeDelta(nanoseconds: byWall))
   }
