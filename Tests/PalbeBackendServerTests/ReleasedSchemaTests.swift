@@ -44,7 +44,9 @@ struct ReleasedSchemaTests {
   func opened(_ version: Int) throws {
     let temporary = try TemporaryFolder()
     let data = temporary.path("data")
-    try FileManager.default.createDirectory(atPath: data, withIntermediateDirectories: true)
+    // Keys of a server's, and its databases in place of the new ones.
+    try BackendServer(BackendServer.Configuration(data: data)).stop()
+    for store in Self.stores { try FileManager.default.removeItem(atPath: data + "/" + store.file) }
     var before: [[String: Int64]] = []
     for store in Self.stores {
       // The newest there is of a store that has not so many.

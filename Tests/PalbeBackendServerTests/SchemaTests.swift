@@ -68,7 +68,7 @@ struct SchemaTests {
     #expect(try store.connection.userVersion == Schema.steps.count)
     let people: [(DeviceID, UserID)] = try store.connection.statement(
       "SELECT device.id, user.id FROM device JOIN user ON user.key = device.user ORDER BY device.key"
-    ).all { row in (row.id(0), row.id(1)) }
+    ).all { (row) throws(SQLError) in (try row.id(0), try row.id(1)) }
     let callers = people.map { Caller(user: $0.1, device: $0.0) }
     try #require(callers.count == 4)
     let (anna, ben, carl, tablet) = (callers[0], callers[1], callers[2], callers[3])

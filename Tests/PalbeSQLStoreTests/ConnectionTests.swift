@@ -128,6 +128,36 @@ struct ConnectionTests {
     #expect(try connection.statement("SELECT id FROM t").all { row in row.integer(0) } == [1, 3, 4])
   }
 
+  @Test(
+    "Bug: a number of a damaged file trapped who reckoned with it; one out of its range, a text, NULL are refused"
+  )
+  func damagedNumbers() throws {
+    let folder = try TemporaryFolder()
+    let connection = try SQLConnection(path: folder.path("db"))
+    try connection.migrate(["CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER)"])
+    for (value, isSound) in [
+      ("0", true), ("9", true), ("-1", false), ("10", false), ("9223372036854775807", false),
+      ("'text'", false),
+      ("'5x'", false), ("x'05'", false), ("1.5", false), ("NULL", false),
+    ] {
+      try connection.execute("DELETE FROM t; INSERT INTO t VALUES (1, 1), (2, \(value))")
+      let select = try connection.statement("SELECT n FROM t ORDER BY id")
+      func numbers() throws(SQLError) -> [Int64] {
+        try select.all { (row) throws(SQLError) in try row.number(0, in: 0...9) }
+      }
+      if isSound {
+        #expect(try numbers().count == 2)
+      } else {
+        #expect(throws: SQLError.damagedValue) { try numbers() }
+        // Ready to run again, with no row left open.
+        #expect(try select.first { $0.integer(0) } == 1)
+      }
+    }
+    try connection.execute("PRAGMA user_version = -1")
+    #expect(throws: SQLError.damagedValue) { try connection.userVersion }
+    #expect(throws: SQLError.damagedValue) { try connection.migrate(["SELECT 1", "SELECT 2"]) }
+  }
+
   @Test("A second user, a file of another kind, a folder that is not there")
   func opening() throws {
     let folder = try TemporaryFolder()

@@ -198,10 +198,9 @@ public struct Accounts<Store: AccountStore> {
   ) throws(AccountFailure) -> SignedIn {
     let time = time(now)
     let access = try keys.token(user: row.user, session: row.id, at: time, wall: now.wall, rules: rules)
-    let left = TimeDelta(nanoseconds: (row.expiresAt.microseconds - time.microseconds) * 1_000)
     return SignedIn(
       user: row.user, session: row.id, accessToken: access, accessLifetime: rules.accessLifetime,
-      refreshToken: refresh.text, refreshLifetime: left, isNewUser: isNew)
+      refreshToken: refresh.text, refreshLifetime: row.expiresAt - time, isNewUser: isNew)
   }
 
   /// A keyed hash.

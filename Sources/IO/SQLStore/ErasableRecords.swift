@@ -185,12 +185,15 @@ public final class ErasableRecords {
 
   // MARK: Keys
 
+  /// Numbers of keys; one more than the last is no overflow.
+  private static let ids: ClosedRange<Int64> = 1...(1 << 62)
+
   private func keyID(_ scope: [UInt8], _ name: [UInt8]) throws(SQLError) -> Int64? {
     let select = try connection.statement(
       "SELECT key_id FROM erasable_record WHERE scope = ? AND name = ?")
     select.bind(1, copying: scope)
     select.bind(2, copying: name)
-    return try select.first { row in row.integer(0) }
+    return try select.first { (row) throws(SQLError) in try row.number(0, in: Self.ids) }
   }
 
   /// Overwrites a key in place: the row's size does not change, so SQLite writes it where it is.
@@ -208,7 +211,7 @@ public final class ErasableRecords {
     } else {
       let select = try connection.statement(
         "SELECT id FROM erasable_key WHERE \(Self.isFree) ORDER BY id DESC")
-      list = try select.all { row in row.integer(0) }
+      list = try select.all { (row) throws(SQLError) in try row.number(0, in: Self.ids) }
     }
     free = nil
     if let id = list.popLast() {
@@ -217,7 +220,10 @@ public final class ErasableRecords {
       return id
     }
     let last = try connection.statement("SELECT max(id) FROM erasable_key")
-    let id = (try last.first { row in row.integer(0) } ?? 0) + 1
+    let newest = try last.first { (row) throws(SQLError) in
+      row.isNull(0) ? 0 : try row.number(0, in: Self.ids)
+    }
+    let id = (newest ?? 0) + 1
     let insert = try connection.statement("INSERT INTO erasable_key (id, key) VALUES (?, ?)")
     insert.bind(1, id)
     try insert.withBound(2, key) { () throws(SQLError) in try insert.run() }

@@ -184,10 +184,13 @@ public final class SQLConnection {
 
   // MARK: Versions
 
-  /// The number that the file carries for the program; 0 in a new one.
+  /// The number that the file carries for the program; 0 in a new one. Throws `damagedValue` for a negative one.
   public var userVersion: Int {
     get throws(SQLError) {
-      Int(try statement("PRAGMA user_version").first { row in row.integer(0) } ?? 0)
+      let version = try statement("PRAGMA user_version").first { (row) throws(SQLError) in
+        try row.number(0, in: 0...Int64(Int32.max))
+      }
+      return Int(version ?? 0)
     }
   }
 

@@ -15,7 +15,7 @@ public enum SQLError: Error, Equatable, Sendable {
   /// An error left open whether a transaction is there. Open the file again: it shows.
   case unusable
 
-  /// One value of `ErasableRecords` is not what was written under its name; the rest of the file may be.
+  /// One value is not what was written there; the rest of the file may be.
   public static let damagedValue = SQLError.corrupted(code: -1)
 
   init(_ code: Int32) {

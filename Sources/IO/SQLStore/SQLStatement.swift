@@ -91,10 +91,11 @@ public final class SQLStatement {
     return try read(self)
   }
 
-  /// The value of every row.
-  public func all<Value>(_ read: (SQLStatement) -> Value) throws(SQLError) -> [Value] {
+  /// The value of every row; the statement is then ready to run again, also when `read` throws.
+  public func all<Value>(_ read: (SQLStatement) throws(SQLError) -> Value) throws(SQLError) -> [Value] {
     var values: [Value] = []
-    while try step() { values.append(read(self)) }
+    defer { reset() }
+    while try step() { values.append(try read(self)) }
     return values
   }
 
@@ -103,8 +104,19 @@ public final class SQLStatement {
 
   // MARK: Columns
 
-  /// A column of the current row; 0 for NULL.
+  /// A column of the current row as it is there; 0 for NULL. Of a file that may be damaged this can be any number, and not to
+  /// be reckoned with: `number` is.
   public func integer(_ column: Int32) -> Int64 { sqlite3_column_int64(handle, column) }
+
+  /// A column of the current row that was written as a number of a range.
+  ///
+  /// Throws `damagedValue` for anything else, also for NULL and for a text of digits: types of SQLite's columns bind nobody.
+  public func number(_ column: Int32, in range: ClosedRange<Int64>) throws(SQLError) -> Int64 {
+    guard sqlite3_column_type(handle, column) == SQLITE_INTEGER else { throw .damagedValue }
+    let value = integer(column)
+    guard range.contains(value) else { throw .damagedValue }
+    return value
+  }
 
   /// A column of the current row; empty for NULL.
   public func text(_ column: Int32) -> String {

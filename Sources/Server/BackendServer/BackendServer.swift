@@ -60,6 +60,7 @@ package final class BackendServer: Sendable {
   private let link: AccountLink?
   package let blobs: BlobStore
   package let requests: RequestMetrics
+  private let faults: FaultLog
   /// Where metrics are told.
   package let metricsPort: UInt16?
   private let pushes: PushSender?
@@ -81,7 +82,6 @@ package final class BackendServer: Sendable {
     folder = try DataFolder(configuration.data)
     // A file for pushes may be in that folder.
     try configuration.pushes?.check()
-    tokens = DeviceTokens(key: SymmetricKey(copying: try folder.key("device-tokens")))
     let store: SQLiteBackendStore
     let file = folder.path("messages.sqlite")
     // A file that is gone is not made anew beside one that remembers: all devices would hear that they were never enrolled, or
@@ -91,25 +91,29 @@ package final class BackendServer: Sendable {
       throw Failure(description: "cannot open \(file): \(error.words)")
     }
     prepare(store)
+    // Neither are keys: what was given out with those that are gone would hold no more, without a word.
+    let isNew = try !Self.reading(file) { try store.hasUsers() }
+    tokens = DeviceTokens(key: SymmetricKey(copying: try folder.key(.deviceTokens, mayBeNew: isNew)))
     let log = configuration.log
+    let faults = FaultLog(log)
+    self.faults = faults
     let (link, verifier): (AccountLink?, any SessionVerifier) =
       if let verifier { (nil, verifier) } else {
-        try Self.accounts(in: folder, configuration.accounts, store, log)
+        try Self.accounts(in: folder, configuration.accounts, isNew, log, faults)
       }
     self.link = link
-    let known = try Self.reading(file) { try store.blobIDs() }
-    let blobs = try Self.openBlobs(folder, configuration.blobs, known, log)
+    let known = try Self.knownBlobs(store, file, log)
+    let blobs = try Self.openBlobs(folder, configuration.blobs, known, log, faults)
     self.blobs = blobs
     let pushes = try configuration.pushes.map { try PushSender($0, log: log) }
     self.pushes = pushes
     let hub = RealtimeHub(verifier: verifier, settings: configuration.realtime)
     self.hub = hub
-    let faults = StoreFaultLog("store fault", log: log)
     let deliver: BackendLoop.Deliver = { event, subscribers in
       switch event {
       case .wakePush(let wake): pushes?.send(wake)
       case .deleteBlobs(let ids): blobs.delete(ids)
-      case .storeFault(let fault): faults.note(fault)
+      case .storeFault(let fault): faults.note(fault, of: .messages)
       case .publish, .subscriptionEnded: hub.deliver(event, to: subscribers)
       }
     }
@@ -119,15 +123,16 @@ package final class BackendServer: Sendable {
     }
     hub.attach(loop)
     link?.connect(loop, hub)
-    let urls = BlobURLs(key: try folder.key("blob-addresses"), origin: configuration.publicURL)
+    let urls = BlobURLs(key: try folder.key(.blobAddresses, mayBeNew: isNew), origin: configuration.publicURL)
     // As blobs themselves expire: setting the clock ends no upload.
     let clock = { @Sendable [begun = ServerTime.now] in ServerTime.now.expiryTime(since: begun).seconds }
     let bytes = BlobService(store: blobs, urls: urls, now: clock) { refusal, request in
       APIError(refusal).response(requestID: request.header("request-id") ?? "")
     }
+    let files = ["messages.sqlite", "accounts.sqlite"].compactMap { [folder] in FilePlace(folder.path($0)) }
     let others = RouteTable.documentRoutes(
       tokens,
-      others: RouteTable.accountRoutes(link?.service) + [RouteTable.readyRoute]
+      others: RouteTable.accountRoutes(link?.service) + [RouteTable.readyRoute(files)]
         + RouteTable.blobRoutes(urls, blobs, loop, now: clock))
     requests = RequestMetrics(log: log)
     service = BackendService(
@@ -138,11 +143,12 @@ package final class BackendServer: Sendable {
       host: configuration.host, port: configuration.port, certificate: configuration.certificate,
       limits: configuration.web, handler: service, whenPaused: pauses.note)
     port = web.port
-    metrics = try configuration.metrics.map { [requests, loop] metrics in
+    metrics = try configuration.metrics.map { [requests, loop, faults] metrics in
       let begun = WallClock.unixSeconds
       let page = ServerMetrics(metrics.page) { text in
         requests.write(into: &text)
         text.add(loop)
+        faults.write(into: &text)
         text.add(hub)
         text.add(blobs)
         if let pushes { text.add(pushes) }
@@ -171,10 +177,9 @@ package final class BackendServer: Sendable {
   }
 
   private static func accounts(
-    in folder: DataFolder, _ settings: AccountSettings, _ store: SQLiteBackendStore, _ log: ServerLog
+    in folder: DataFolder, _ settings: AccountSettings, _ isNew: Bool, _ log: ServerLog, _ faults: FaultLog
   ) throws -> (AccountLink?, any SessionVerifier) {
-    let hasUsers = try reading(folder.path("messages.sqlite")) { try store.hasUsers() }
-    let link = try AccountLink(folder: folder, settings: settings, mayBeNew: !hasUsers, log: log)
+    let link = try AccountLink(folder: folder, settings: settings, mayBeNew: isNew, log: log, faults: faults)
     return (link, link.service)
   }
 
@@ -185,13 +190,24 @@ package final class BackendServer: Sendable {
     }
   }
 
+  /// Nil when the database is damaged there: nobody knows then whose bytes a file holds, so all of them stay.
+  private static func knownBlobs(
+    _ store: SQLiteBackendStore, _ file: String, _ log: ServerLog
+  ) throws -> Set<BlobID>? {
+    do { return try store.blobIDs() } catch BackendFailure.unavailable(.corrupted) {
+      log.write(.warning, "attachments cannot be told from orphans", [("damaged", file)])
+      return nil
+    } catch { return try reading(file) { throw error } }
+  }
+
   /// Bytes whose blob went while nobody could remove them go now.
   private static func openBlobs(
-    _ folder: DataFolder, _ settings: BlobStore.Settings, _ known: Set<BlobID>, _ log: ServerLog
+    _ folder: DataFolder, _ settings: BlobStore.Settings, _ known: Set<BlobID>?, _ log: ServerLog,
+    _ faults: FaultLog
   ) throws -> BlobStore {
     let path = folder.path("blobs")
     do {
-      let blobs = try BlobStore(folder: path, settings: settings, knowing: known)
+      let blobs = try BlobStore(folder: path, settings: settings, knowing: known, faults: faults)
       let count = blobs.orphanCount
       if count > 0 { log.write(.info, "orphans removed", [("blobs", "\(count)")]) }
       return blobs

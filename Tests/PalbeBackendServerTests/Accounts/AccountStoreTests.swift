@@ -253,6 +253,7 @@ struct AccountStoreTests {
     let thread = AccountThread(
       rig.accounts, store: store, keysFile: KeyFile(folder.path("keys")), view: AccountView(rig.accounts),
       mailbox: try Mailbox(capacity: 1), log: ServerLog(level: .warning, descriptor: -1),
+      faults: FaultLog(ServerLog(level: .warning, descriptor: -1)),
       sessionsEnded: { sessions in ended.withLock { $0 += sessions } })
     store.didCommit = { () throws(AccountFailure) in
       store.connection.refuseEverything()

@@ -64,6 +64,62 @@ struct BlobRouteTests {
       try anna.ask("POST", "/v1/groups/\(group)/blobs", ["size": 3 << 30]).code == "attachment_too_large")
   }
 
+  @Test(
+    "Bug: an attachment whose file was cut was served as whole; it is refused as damaged, and check tells")
+  func cut() throws {
+    let anna = try rig.device()
+    let (group, _) = try anna.found(with: [])
+    let bytes = anna.random.bytes(1_000)
+    let view = try anna.get("POST", "/v1/groups/\(group)/blobs", ["size": 1_000])
+    let (id, address) = (try #require(view["blob_id"] as? String), try #require(view["put_url"] as? String))
+    #expect(try put(anna, address, bytes).status == 201)
+    let file = rig.server.blobs.files.path(of: try #require(BlobID(id)))
+    // Before it is complete, the uploader sends it again.
+    #expect(truncate(file, 10) == 0)
+    #expect(try anna.ask("POST", "/v1/blobs/\(id)/complete").code == "upload_incomplete")
+    let http = HTTPConnection(port: rig.server.port)
+    #expect(try http.send("HEAD", address).headers["upload-offset"] == "0")
+    #expect(try put(anna, address, bytes).status == 201)
+    let get = try #require(try anna.get("POST", "/v1/blobs/\(id)/complete")["get_url"] as? String)
+    #expect(try http.send("GET", get).body == bytes)
+    for count in [10, 0, 1_001] {
+      #expect(truncate(file, off_t(count)) == 0)
+      for headers in [[], [("range", "bytes=0-4")]] {
+        let refused = try HTTPConnection(port: rig.server.port).send("GET", get, headers: headers)
+        #expect(refused.status == 503 && refused.code == "unavailable")
+      }
+    }
+    #expect(rig.server.blobs.counts.faultCount >= 6)
+    rig.server.stop()
+    let findings = try BackendServer.check(rig.folder.path("data"), repairs: false, hasAccounts: false)
+    #expect(findings.map(\.description) == ["1 attachments whose bytes are missing or cut"])
+  }
+
+  @Test(
+    "Bug: an upload that had all its bytes when the process ended was never complete; who asks completes it")
+  func unnamed() throws {
+    let anna = try rig.device()
+    let (group, _) = try anna.found(with: [])
+    let bytes = anna.random.bytes(1_000)
+    let files = rig.server.blobs.files
+    for asksFirst in [true, false] {
+      let view = try anna.get("POST", "/v1/groups/\(group)/blobs", ["size": 1_000])
+      let (id, address) = (try #require(view["blob_id"] as? String), try #require(view["put_url"] as? String))
+      let blob = try #require(BlobID(id))
+      let (descriptor, _) = try files.openPart(of: blob)
+      try files.write(bytes, at: 0, to: descriptor)
+      close(descriptor)
+      if asksFirst {
+        let http = HTTPConnection(port: rig.server.port)
+        #expect(try http.send("HEAD", address).headers["upload-offset"] == "1000")
+        #expect(try files.state(of: blob) == .whole(1_000))
+      }
+      let get = try #require(try anna.get("POST", "/v1/blobs/\(id)/complete")["get_url"] as? String)
+      #expect(try HTTPConnection(port: rig.server.port).send("GET", get).body == bytes)
+    }
+    #expect(rig.server.blobs.counts.storedCount == 2 && rig.server.blobs.counts.storedByteCount == 2_000)
+  }
+
   @Test("What has expired is deleted with its bytes; a start removes what a crash has left")
   func expired() throws {
     var configuration = BackendServer.Configuration(data: rig.folder.path("other"))

@@ -51,7 +51,7 @@ struct BackupCommandTests {
     ended.wait()
     #expect(throws: (any Error).self) { try BackendServer.backUp(source, to: target) }
     #expect(throws: (any Error).self) { try BackendServer.backUp(source, to: "/nonexistent/copy") }
-    #expect(try BackendServer.check(target, repairs: false) == [])
+    #expect(try BackendServer.check(target, repairs: false, hasAccounts: false) == [])
 
     let copy = try BackendServer(BackendServer.Configuration(data: target), verifier: rig.sessions)
     defer { copy.stop() }
@@ -82,7 +82,7 @@ struct BackupCommandTests {
       server.stop()
     }
     try BackendServer.backUp(source, to: target + "/")
-    #expect(try BackendServer.check(target, repairs: false) == [])
+    #expect(try BackendServer.check(target, repairs: false, hasAccounts: false) == [])
     let copy = try SQLiteBackendStore(path: target + "/messages.sqlite")
     #expect(try copy.connection.statement("SELECT count(*) FROM grp").first { $0.integer(0) } == 1)
     // A damaged source.

@@ -204,6 +204,38 @@ final class DamagedDatabaseTests {
     #expect(try self.check().code == 0)
   }
 
+  @Test(
+    "Bug: keys that were gone beside databases were made anew without a word, and check found all in order")
+  func keys() throws {
+    let life = try live()
+    func isRefused(_ words: String) throws {
+      let check = try check()
+      #expect(check.code == 1 && check.output.contains(words), "\(check)")
+      let end = try ToolProcess.run("palbe-server", ["serve", "--dev", "--data", data, "--port", "0"])
+      #expect(end.code == 2 && end.errors.contains(words), "\(end)")
+    }
+    for name in DataKey.allCases.map(\.rawValue) {
+      let path = data + "/keys/" + name
+      let bytes = try Data(contentsOf: URL(fileURLWithPath: path))
+      try FileManager.default.removeItem(atPath: path)
+      try isRefused("\(path) is missing")
+      #expect(!FileManager.default.fileExists(atPath: path))
+      try Data(bytes.dropFirst()).write(to: URL(fileURLWithPath: path))
+      let check = try check()
+      #expect(check.code == 1 && check.output.contains(path), "\(check)")
+      try bytes.write(to: URL(fileURLWithPath: path))
+    }
+    let accounts = data + "/accounts.sqlite"
+    try FileManager.default.moveItem(atPath: accounts, toPath: data + "/kept")
+    #expect(try check().output.contains("accounts.sqlite is missing"))
+    try FileManager.default.moveItem(atPath: data + "/kept", toPath: accounts)
+    #expect(try check().code == 0)
+    let (process, port) = try start()
+    #expect(try ServerClient(life.anna, port: port).ask("GET", "/v1/devices").status == 200)
+    process.terminate()
+    #expect(process.finish().code == 0)
+  }
+
   @Test("Accounts damaged: no start, and the file is named")
   func accounts() throws {
     _ = try live()

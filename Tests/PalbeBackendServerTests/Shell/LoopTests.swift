@@ -271,7 +271,7 @@ struct LoopTests {
     }
     // It is there, and nobody was told.
     #expect(await rig.ask(.send(group, message), anna) == .failure(.unavailable(.failed)))
-    for _ in 0..<5 { #expect(await rig.ask(.unread(group), ben) == .failure(.unavailable(.failed))) }
+    for _ in 0..<5 { #expect(await rig.ask(.unread(group), ben) == .failure(.unavailable(.displaced))) }
     #expect(rig.loop.statistics.reopenCount == 0)
     rename(live, rig.folder.path("damaged"))
     rename(away, live)
@@ -413,12 +413,13 @@ struct LoopTests {
     let key: [UInt8]
     do {
       let folder = try DataFolder(path + "/")
-      key = try folder.key("one")
+      key = try folder.key(.deviceTokens)
       #expect(key.count == 32)
-      #expect(try folder.key("two") != key)
+      #expect(try folder.key(.blobAddresses) != key)
       #expect(throws: DataFolder.Failure.self) { try DataFolder(path) }
     }
     let folder = try DataFolder(path)
-    #expect(try folder.key("one") == key)
+    #expect(throws: DataFolder.Failure.self) { try folder.key(.refreshTokens, mayBeNew: false) }
+    #expect(try folder.key(.deviceTokens) == key)
   }
 }

@@ -112,13 +112,15 @@ public enum InvalidRequest: UInt8, Sendable {
 }
 
 /// Why a store cannot work.
-public enum StoreFault: UInt8, Sendable {
+public enum StoreFault: UInt8, Sendable, CaseIterable {
   /// No room on the medium.
   case full
   /// Somebody else has locked it.
   case busy
   /// Its bytes are damaged.
   case corrupted
+  /// Its file was moved, replaced or deleted while it was in use.
+  case displaced
   /// Any other failure of the medium.
   case failed
   /// More requests wait than it gets done.

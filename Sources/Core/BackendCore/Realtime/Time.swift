@@ -8,29 +8,28 @@ extension Backend {
   /// Does what is due. Work that the store refuses is tried again a second later.
   public mutating func handleTimeout(at now: ServerTime) {
     let due = runTimers(at: now.instant)
-    if !due.isEmpty {
-      do throws(BackendFailure) {
-        let pushes = try transact { (backend) throws(BackendFailure) in try backend.wake(due) }
-        for span in due { live.removeWake(span.device, span.group) }
-        events.append(contentsOf: pushes.map { .wakePush($0) })
-      } catch {
-        report(error)
-        for span in due {
-          live.removeWake(span.device, span.group)
-          live.wake(span, at: now.instant + .seconds(1))
-        }
-      }
-    }
+    if !due.isEmpty { send(due, at: now) }
     if nextSweep <= now.instant {
       live.rates.forget(at: now.instant)
       live.claims.forget(at: now.instant)
-      do throws(BackendFailure) {
-        let swept = try transact { (backend) throws(BackendFailure) in try backend.sweep(at: now) }
-        if !swept.blobs.isEmpty { events.append(.deleteBlobs(swept.blobs)) }
-        nextSweep = now.instant + (swept.hasMore ? .seconds(1) : limits.sweepInterval)
-      } catch {
-        report(error)
-        nextSweep = now.instant + .seconds(60)
+      sweep(at: now)
+    }
+  }
+
+  /// Sends pushes for what is due, in one transaction. When rows are damaged each is tried alone, so that the others do not
+  /// suffer, and these wait longer.
+  private mutating func send(_ due: [WakeSpan], at now: ServerTime) {
+    do throws(BackendFailure) {
+      let pushes = try transact { (backend) throws(BackendFailure) in try backend.wake(due) }
+      for span in due { live.removeWake(span.device, span.group) }
+      events.append(contentsOf: pushes.map { .wakePush($0) })
+    } catch {
+      let isDamaged = error == .unavailable(.corrupted)
+      if isDamaged, due.count > 1 { return due.forEach { send([$0], at: now) } }
+      report(error)
+      for span in due {
+        live.removeWake(span.device, span.group)
+        live.wake(span, at: now.instant + .seconds(isDamaged ? 60 : 1))
       }
     }
   }
@@ -77,18 +76,47 @@ extension Backend {
     return pushes
   }
 
-  /// Removes a portion of what has expired.
-  private mutating func sweep(at now: ServerTime) throws(BackendFailure) -> (blobs: [BlobID], hasMore: Bool) {
+  /// What expires, each kind in its own time.
+  private enum Expiring: CaseIterable {
+    case queueRows, logRows, keyPackages, idempotency, blobs
+  }
+
+  /// Removes a portion of what has expired, each kind in a transaction of its own: damage in one table keeps no other one full.
+  private mutating func sweep(at now: ServerTime) {
+    var wait = limits.sweepInterval
+    for kind in Expiring.allCases {
+      do throws(BackendFailure) {
+        let dropped = try transact { (backend) throws(BackendFailure) in try backend.drop(kind, at: now) }
+        if !dropped.blobs.isEmpty { events.append(.deleteBlobs(dropped.blobs)) }
+        if dropped.hasMore { wait = min(wait, .seconds(1)) }
+      } catch {
+        report(error)
+        wait = min(wait, .seconds(60))
+        // Any other fault is the next kind's too.
+        guard error == .unavailable(.corrupted) else { break }
+      }
+    }
+    nextSweep = now.instant + wait
+  }
+
+  /// Removes a portion of one kind; tells the blobs among it, and whether there may be more.
+  private mutating func drop(
+    _ kind: Expiring, at now: ServerTime
+  ) throws(BackendFailure) -> (blobs: [BlobID], hasMore: Bool) {
     let time = expiryTime(now)
     let count = limits.sweepCount
     let cutoff = time - limits.retention
-    var hasMore = try store.dropQueueRows(
-      before: QueueID(cutoff.microseconds), limit: count, at: now.wall)
-    // A day later, so that no row of a queue is left without its message when the clock was set.
-    if try store.dropLogRows(before: cutoff - .days(1), limit: count) { hasMore = true }
-    if try store.dropKeyPackages(expiredAt: time, limit: count) { hasMore = true }
-    if try store.dropIdempotency(expiredAt: time, limit: count) { hasMore = true }
-    let blobs = try store.dropBlobs(expiredAt: time, limit: count)
-    return (blobs, hasMore || blobs.count == count)
+    switch kind {
+    case .queueRows:
+      return ([], try store.dropQueueRows(before: QueueID(cutoff.microseconds), limit: count, at: now.wall))
+    case .logRows:
+      // A day later, so that no row of a queue is left without its message when the clock was set.
+      return ([], try store.dropLogRows(before: cutoff - .days(1), limit: count))
+    case .keyPackages: return ([], try store.dropKeyPackages(expiredAt: time, limit: count))
+    case .idempotency: return ([], try store.dropIdempotency(expiredAt: time, limit: count))
+    case .blobs:
+      let blobs = try store.dropBlobs(expiredAt: time, limit: count)
+      return (blobs, blobs.count == count)
+    }
   }
 }

@@ -50,7 +50,9 @@ package enum AccountCheck {
     guard version > 0 else { return ["no tables"] }
     let integrity = try connection.statement("PRAGMA integrity_check(20)").all { row in row.text(0) }
     guard integrity == ["ok"] else { return integrity }
-    var problems: [String] = []
+    // Rules reckon with what is there.
+    var problems = try connection.damagedValues(in: AccountSchema.tables)
+    guard problems.isEmpty else { return problems }
     for rule in rules {
       let count = try connection.statement(rule.count).first { row in row.integer(0) } ?? 0
       if count > 0 { problems.append("\(count) \(rule.words)") }

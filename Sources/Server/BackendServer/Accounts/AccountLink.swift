@@ -14,11 +14,13 @@ final class AccountLink: Sendable {
   }
 
   /// Accounts in a data folder.
-  init(folder: DataFolder, settings: AccountSettings, mayBeNew: Bool, log: ServerLog) throws {
+  init(folder: DataFolder, settings: AccountSettings, mayBeNew: Bool, log: ServerLog, faults: FaultLog)
+    throws
+  {
     let ends = Ends()
     self.ends = ends
     service = try AccountService(
-      folder: folder.root, settings: settings, log: log, mayBeNew: mayBeNew,
+      folder: folder.root, settings: settings, log: log, faults: faults, mayBeNew: mayBeNew,
       register: { user, done in
         guard let loop = ends.loop.withLock({ $0 }) else { return done(.unavailable(.overloaded)) }
         loop.ask(BackendCall(.registerUser, from: Caller(user: user, device: nil))) { result in

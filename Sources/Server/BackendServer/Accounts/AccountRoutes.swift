@@ -273,7 +273,7 @@ extension AccountService {
     register(accepted.user) { [self] failure in
       answer(reply) { thread throws(AccountFailure) in
         if let failure {
-          if case .unavailable(let fault) = failure { throw .unavailable(fault) }
+          if case .unavailable(let fault) = failure { return reply.send(.unavailable(fault)) }
           throw .unavailable(.failed)
         }
         let answer = try thread.accounts.open(accepted, userAgent: agent, at: .now)
@@ -289,7 +289,11 @@ extension AccountService {
     guard let work = accepted.rehash else { return }
     _ = passwords.submit { [self] in
       guard let derived = try? password.derived(by: work) else { return }
-      perform { thread in try? thread.accounts.setRehashed(accepted, derived: derived.key) }
+      perform { thread in
+        thread.note { (accounts) throws(AccountFailure) in
+          try accounts.setRehashed(accepted, derived: derived.key)
+        }
+      }
     }
   }
 

@@ -65,19 +65,19 @@ package final class AccountService: SessionVerifier {
 
   /// Opens `accounts.sqlite` and the keys in `keys/` of a folder, which are made where there are none.
   /// - Parameters:
-  ///   - mayBeNew: whether there may be no accounts yet.
+  ///   - mayBeNew: whether there may be no accounts and no keys yet.
   ///   - register: called on the accounts' thread, at each sign-in, before its answer goes out.
   ///   - sessionsEnded: called on the accounts' thread; their tokens are refused already.
   package init(
-    folder: String, settings: AccountSettings, log: ServerLog, mayBeNew: Bool = true,
+    folder: String, settings: AccountSettings, log: ServerLog, faults: FaultLog? = nil, mayBeNew: Bool = true,
     register: @escaping Registration,
     sessionsEnded: @escaping @Sendable ([SessionID]) -> Void
   ) throws {
     self.settings = settings
     self.register = register
     let now = ServerTime.now
-    let keysFile = KeyFile(folder + "/keys/token-signing")
-    let (keys, refreshKey) = try Self.keys(folder, keysFile, at: now)
+    let keysFile = DataKey.tokenSigning.file(in: folder)
+    let (keys, refreshKey) = try Self.keys(folder, keysFile, mayBeNew, at: now)
     let file = folder + "/accounts.sqlite"
     var accounts: Accounts<SQLiteAccountStore>
     let store: SQLiteAccountStore
@@ -110,7 +110,7 @@ package final class AccountService: SessionVerifier {
       let moved = Moved(
         state: AccountThread(
           accounts, store: store, keysFile: keysFile, view: view, mailbox: mailbox, log: log,
-          sessionsEnded: sessionsEnded))
+          faults: faults ?? FaultLog(log), sessionsEnded: sessionsEnded))
       thread = try WorkerThread(name: "accounts", moving: poller) { poller in
         var poller = poller
         moved.state.run(&poller)
@@ -124,17 +124,20 @@ package final class AccountService: SessionVerifier {
   private struct Moved: @unchecked Sendable { let state: AccountThread }
 
   private static func keys(
-    _ folder: String, _ keysFile: KeyFile, at now: ServerTime
+    _ folder: String, _ keysFile: KeyFile, _ mayBeNew: Bool, at now: ServerTime
   ) throws(Failure) -> (SigningKeys, Secret) {
     do throws(KeyFile.Failure) {
       try KeyFile.makeFolder(folder + "/keys")
-      let refreshKey = Secret(try KeyFile(folder + "/keys/refresh-tokens").readOrMake(byteCount: 32))
+      let refreshKey = Secret(
+        try DataKey.refreshTokens.file(in: folder)
+          .readOrMake(byteCount: DataKey.byteCount, mayBeNew: mayBeNew))
       if let bytes = try keysFile.read() {
         guard let keys = SigningKeys(serialized: bytes.span) else {
           throw KeyFile.Failure(description: "\(keysFile.path) is damaged")
         }
         return (keys, refreshKey)
       }
+      guard mayBeNew else { throw keysFile.lost }
       var random = SystemRandom.source()
       let keys = SigningKeys(at: now.wall, using: &random)
       try keysFile.replace(keys.serialized)
@@ -182,13 +185,15 @@ package final class AccountService: SessionVerifier {
 
   /// A device was enrolled with a session, which its user sees in the list of sessions.
   package func enrolled(_ device: DeviceID, with session: SessionID) {
-    perform { thread in try? thread.accounts.setDevice(device, of: session) }
+    perform { thread in
+      thread.note { (accounts) throws(AccountFailure) in try accounts.setDevice(device, of: session) }
+    }
   }
 
   /// A device is no longer its user's: its sessions end.
   package func revoked(_ device: DeviceID) {
     perform { thread in
-      try? thread.accounts.endSessions(of: device, at: .now)
+      thread.note { (accounts) throws(AccountFailure) in try accounts.endSessions(of: device, at: .now) }
       thread.settle()
     }
   }

@@ -85,7 +85,7 @@ final class AccountThread {
   private let view: AccountView
   private let mailbox: Mailbox<Job>
   private let log: ServerLog
-  private let faults: StoreFaultLog
+  private let faults: FaultLog
   private let sessionsEnded: @Sendable ([SessionID]) -> Void
   private var nextKeyCheck = Instant.zero
   private var recovery = StoreRecovery(interval: .seconds(1))
@@ -95,7 +95,7 @@ final class AccountThread {
     _ accounts: consuming Accounts<SQLiteAccountStore>, store: SQLiteAccountStore, keysFile: KeyFile,
     view: AccountView,
     mailbox: Mailbox<Job>,
-    log: ServerLog, sessionsEnded: @escaping @Sendable ([SessionID]) -> Void
+    log: ServerLog, faults: FaultLog, sessionsEnded: @escaping @Sendable ([SessionID]) -> Void
   ) {
     self.accounts = accounts
     self.store = store
@@ -103,7 +103,7 @@ final class AccountThread {
     self.view = view
     self.mailbox = mailbox
     self.log = log
-    faults = StoreFaultLog("accounts' store failed", log: log)
+    self.faults = faults
     self.sessionsEnded = sessionsEnded
   }
 
@@ -143,7 +143,7 @@ final class AccountThread {
         view.setRefused(accounts.refused)
         sessionsEnded(sessions)
         ended += sessions
-      case .storeFault(let fault): faults.note(fault)
+      case .storeFault(let fault): faults.note(fault, of: .accounts)
       }
     }
     return ended
@@ -152,11 +152,18 @@ final class AccountThread {
   /// What a call of the core threw: it may have ended a session all the same.
   func settle(after failure: AccountFailure) {
     let ended = settle()
-    if case .unavailable(let fault) = failure { faults.note(fault) }
+    if case .unavailable(let fault) = failure, fault != .overloaded { faults.note(fault, of: .accounts) }
     guard failure == .refreshTokenReused else { return }
     view.theftCount.add(1, ordering: .relaxed)
     let names = ended.map(\.text).joined(separator: ",")
     log.write(.warning, "a refresh token was used twice, its session is over", [("session", names)])
+  }
+
+  /// Carries out a call of the core whose answer nobody waits for.
+  func note(
+    _ body: (inout Accounts<SQLiteAccountStore>) throws(AccountFailure) -> Void
+  ) {
+    do throws(AccountFailure) { try body(&accounts) } catch { settle(after: error) }
   }
 
   /// At most once a second.

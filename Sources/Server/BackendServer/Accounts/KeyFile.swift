@@ -75,13 +75,13 @@ struct KeyFile: Sendable {
   }
 
   /// What is in it, `byteCount` random bytes where there was none.
-  func readOrMake(byteCount: Int) throws(Failure) -> SymmetricKey {
+  /// - Parameter mayBeNew: otherwise one that is not there is refused.
+  func readOrMake(byteCount: Int, mayBeNew: Bool = true) throws(Failure) -> SymmetricKey {
     if let known = try read() {
-      guard known.byteCount == byteCount else {
-        throw Failure(description: "\(path) is not a key of \(byteCount) bytes")
-      }
+      guard known.byteCount == byteCount else { throw malformed(byteCount) }
       return known
     }
+    guard mayBeNew else { throw lost }
     var random = SystemRandom.source()
     let key = SymmetricKey(byteCount: byteCount, using: &random)
     try replace(key)
@@ -91,6 +91,16 @@ struct KeyFile: Sendable {
   /// A folder that only its owner can enter; its parent is there.
   static func makeFolder(_ path: String) throws(Failure) {
     guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw KeyFile(path).failure("make") }
+  }
+
+  /// It is not what was written.
+  func malformed(_ byteCount: Int) -> Failure {
+    Failure(description: "\(path) is not a key of \(byteCount) bytes")
+  }
+
+  /// It is gone, and what was made with it is not.
+  var lost: Failure {
+    Failure(description: "\(path) is missing, and the databases are not; restore it from a backup")
   }
 
   private func failure(_ verb: String) -> Failure {

@@ -10,6 +10,7 @@ import PalbeUnits
 package final class SQLiteAccountStore: AccountStore {
   private(set) var connection: SQLConnection
   private let path: String
+  private let place: FilePlace?
   /// Called around the write of each transaction, for tests that end it there.
   var willCommit: () throws(AccountFailure) -> Void = {}
   var didCommit: () throws(AccountFailure) -> Void = {}
@@ -19,6 +20,12 @@ package final class SQLiteAccountStore: AccountStore {
   package init(path: String, mayBeNew: Bool = true) throws(SQLError) {
     self.path = path
     connection = try Self.open(path, mayBeNew: mayBeNew)
+    place = FilePlace(path)
+  }
+
+  /// See `SQLiteBackendStore`.
+  private func checkPlace() throws(AccountFailure) {
+    if let place, !place.isKept { throw .unavailable(.displaced) }
   }
 
   private static func open(_ path: String, mayBeNew: Bool) throws(SQLError) -> SQLConnection {
@@ -30,8 +37,9 @@ package final class SQLiteAccountStore: AccountStore {
   /// False once an error left open whether a transaction is there: everything is refused until `reopen`.
   var isUsable: Bool { connection.isUsable }
 
-  /// Opens the file again. When that fails, everything is still refused.
+  /// Opens the file again, and no other one in its place. When that fails, everything is still refused.
   func reopen() throws(SQLError) {
+    if let place, !place.isKept { throw .displaced }
     connection = try .refusing()
     connection = try Self.open(path, mayBeNew: false)
   }
@@ -39,10 +47,12 @@ package final class SQLiteAccountStore: AccountStore {
   // MARK: Transactions
 
   package func begin() throws(AccountFailure) {
+    try checkPlace()
     try sql { (connection) throws(SQLError) in try connection.begin() }
   }
 
   package func commit() throws(AccountFailure) {
+    try checkPlace()
     try willCommit()
     try sql { (connection) throws(SQLError) in try connection.commit() }
     try didCommit()
@@ -75,14 +85,14 @@ package final class SQLiteAccountStore: AccountStore {
         if !row.isNull(3) {
           guard
             let cost = Scrypt.Cost(
-              n: Int(row.integer(4)), r: Int(row.integer(5)), p: Int(row.integer(6)))
-          else { throw .corrupted(code: -1) }
+              n: Int(try row.count(4)), r: Int(try row.count(5)), p: Int(try row.count(6)))
+          else { throw .damagedValue }
           password = PasswordRecord(salt: row.bytes(2), hash: row.bytes(3), cost: cost)
         }
         return AccountRow(
-          user: row.id(0),
+          user: try row.id(0),
           email: row.optionalBytes(1).map { Email(stored: String(decoding: $0, as: UTF8.self)) },
-          password: password, createdAt: row.time(7))
+          password: password, createdAt: try row.time(7))
       }
     }
   }
@@ -142,14 +152,13 @@ package final class SQLiteAccountStore: AccountStore {
     try sql { (connection) throws(SQLError) in
       let select = try connection.statement("SELECT * FROM session WHERE \(column) = ? ORDER BY id")
       select.bind(1, copying: value)
-      return try select.all { row in
+      return try select.all { (row) throws(SQLError) in
         SessionRow(
-          id: row.id(0), user: row.id(1), createdAt: row.time(2), lastUsedAt: row.time(3),
-          expiresAt: row.time(4),
-          generation: row.integer(5), current: row.bytes(6),
-          previous: row.isNull(7) ? nil : .init(hash: row.bytes(7), at: row.time(8), cover: row.bytes(9)),
-          userAgent: String(decoding: row.bytes(10), as: UTF8.self), device: row.isNull(11) ? nil : row.id(11)
-        )
+          id: try row.id(0), user: try row.id(1), createdAt: try row.time(2), lastUsedAt: try row.time(3),
+          expiresAt: try row.time(4), generation: try row.count(5), current: row.bytes(6),
+          previous: row.isNull(7)
+            ? nil : .init(hash: row.bytes(7), at: try row.time(8), cover: row.bytes(9)),
+          userAgent: String(decoding: row.bytes(10), as: UTF8.self), device: try row.optional(11, row.id))
       }
     }
   }
@@ -200,7 +209,7 @@ package final class SQLiteAccountStore: AccountStore {
         "SELECT id FROM session WHERE expires <= ? ORDER BY expires, id LIMIT ?")
       select.bind(1, time.microseconds)
       select.bind(2, Int64(limit))
-      return try select.all { row in row.id(0) }
+      return try select.all { (row) throws(SQLError) in try row.id(0) }
     }
   }
 
@@ -222,8 +231,8 @@ package final class SQLiteAccountStore: AccountStore {
     try sql { (connection) throws(SQLError) in
       let select = try connection.statement("SELECT session, until, device_revoked FROM refused \(condition)")
       for (index, value) in values.enumerated() { select.bind(Int32(index + 1), copying: value) }
-      let rows = try select.all { row -> (SessionID, Refusal) in
-        (row.id(0), Refusal(until: row.time(1), isDeviceRevoked: row.integer(2) != 0))
+      let rows = try select.all { (row) throws(SQLError) -> (SessionID, Refusal) in
+        (try row.id(0), Refusal(until: try row.time(1), isDeviceRevoked: try row.flag(2)))
       }
       return Dictionary(uniqueKeysWithValues: rows)
     }
@@ -239,12 +248,11 @@ package final class SQLiteAccountStore: AccountStore {
     try sql { (connection) throws(SQLError) in
       let last = try connection.statement("SELECT max(until) FROM refused WHERE until <= ?")
       last.bind(1, time.microseconds)
-      guard let latest = try last.first({ row in row.isNull(0) ? nil : row.integer(0) }) ?? nil else {
-        return
-      }
+      let dropped = try last.first { (row) throws(SQLError) in try row.optional(0, row.time) }
+      guard let latest = dropped ?? nil else { return }
       let note = try connection.statement(
         "UPDATE state SET last_dropped = max(ifnull(last_dropped, ?1), ?1) WHERE id = 1")
-      note.bind(1, latest)
+      note.bind(1, latest.microseconds)
       try note.run()
       let delete = try connection.statement("DELETE FROM refused WHERE until <= ?")
       delete.bind(1, time.microseconds)
@@ -254,9 +262,8 @@ package final class SQLiteAccountStore: AccountStore {
 
   package func lastDropped() throws(AccountFailure) -> WallTime? {
     try sql { (connection) throws(SQLError) in
-      try connection.statement("SELECT last_dropped FROM state WHERE id = 1").first { row in
-        row.isNull(0) ? nil : row.time(0)
-      } ?? nil
+      let select = try connection.statement("SELECT last_dropped FROM state WHERE id = 1")
+      return try select.first { (row) throws(SQLError) in try row.optional(0, row.time) } ?? nil
     }
   }
 }

@@ -13,6 +13,8 @@ package enum BlobFault: Error, Hashable, Sendable {
   case offset(Int64)
   /// More bytes than were announced.
   case tooLong
+  /// What lies under the blob's name has another count of bytes than the blob.
+  case damaged
   /// Any other failure of the medium, with its `errno`.
   case failed(code: Int32)
 
@@ -21,6 +23,18 @@ package enum BlobFault: Error, Hashable, Sendable {
     case ENOSPC, EDQUOT, EFBIG: self = .full
     case ENOENT: self = .missing
     default: self = .failed(code: code)
+    }
+  }
+}
+
+extension BlobFault {
+  /// What it says of the medium; nil where it speaks of the request.
+  var storeFault: StoreFault? {
+    switch self {
+    case .full: .full
+    case .damaged: .corrupted
+    case .failed: .failed
+    case .missing, .offset, .tooLong: nil
     }
   }
 }

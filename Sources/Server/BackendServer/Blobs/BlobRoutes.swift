@@ -58,12 +58,11 @@ extension RouteTable {
     }
     ask(.blob(id)) { result in
       guard case .success(.blob(let view)) = result, view.state == .pending else { return end(result) }
-      store.state(of: id) { state in
+      store.state(of: id, byteCount: view.byteCount) { state in
         switch state {
         case .success(.whole(view.byteCount)): ask(.completeBlob(id), end)
-        case .success(.partial(let count)), .success(.whole(let count)):
-          answer(.failure(APIError(.incomplete(count))))
-        case .success(.none): answer(.failure(APIError(.incomplete(0))))
+        case .success(.partial(let count)): answer(.failure(APIError(.incomplete(count))))
+        case .success(.whole), .success(.none): answer(.failure(APIError(.incomplete(0))))
         case .failure(let fault): answer(.failure(APIError(.storage(fault))))
         }
       }

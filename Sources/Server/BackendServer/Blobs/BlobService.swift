@@ -1,3 +1,4 @@
+import Glibc
 import PalbeBackendCore
 import PalbeEventLoop
 import PalbeUnits
@@ -129,7 +130,7 @@ package final class BlobService: Sendable {
   }
 
   private func tell(_ grant: BlobURLs.Grant, _ request: HTTPRequest, _ responder: HTTPResponder) {
-    store.state(of: grant.blob) { [self] result in
+    store.state(of: grant.blob, byteCount: grant.byteCount) { [self] result in
       switch result {
       case .success(.none): responder.send(Self.offset(0, of: grant, request, status: 200))
       case .success(.partial(let count)), .success(.whole(let count)):
@@ -143,11 +144,17 @@ package final class BlobService: Sendable {
     store.run(for: grant.blob) { [self] in
       do throws(BlobFault) {
         let (descriptor, count) = try store.files.open(grant.blob)
+        // Cut, or grown: who reads it could not tell until all of it is there.
+        guard count == grant.byteCount else {
+          close(descriptor)
+          throw .damaged
+        }
         let source = { offset in BlobSource(grant.blob, descriptor, from: offset, store: self.store) }
         responder.send(
           Self.answer(grant.blob, count, request, source).map { RequestIDs.labelled($0, request) }
             ?? unsatisfiable(count, request))
       } catch {
+        if error != .missing { store.note(error) }
         responder.send(refuse(error == .missing ? .notFound : .storage(error), request))
       }
     }

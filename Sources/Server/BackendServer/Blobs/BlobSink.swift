@@ -93,7 +93,12 @@ final class BlobSink: HTTPBodySink, @unchecked Sendable {
   private func open() {
     guard !isOver else { return }
     do throws(BlobFault) {
-      guard case .whole = try store.files.state(of: id) else {
+      var state = try store.files.state(of: id)
+      if case .whole(let count) = state, count != byteCount {
+        try store.dropDamaged(id, count)
+        state = .none
+      }
+      guard case .whole = state else {
         (descriptor, length) = try store.files.openPart(of: id)
         if offset == nil, length > 0 {
           try store.files.truncate(descriptor, to: 0)
@@ -145,12 +150,7 @@ final class BlobSink: HTTPBodySink, @unchecked Sendable {
           end()
           return tell(.partial(length))
         }
-        try store.files.finish(id, descriptor)
-        store.count {
-          $0.completedCount += 1
-          $0.storedCount += 1
-          $0.storedByteCount += byteCount
-        }
+        try store.finish(id, descriptor, byteCount)
         end()
         tell(.whole)
       } catch { fail(error) }
@@ -162,7 +162,7 @@ final class BlobSink: HTTPBodySink, @unchecked Sendable {
 
   private func fail(_ fault: BlobFault) {
     hasFailed = true
-    if case .offset = fault {} else { store.count { $0.faultCount += 1 } }
+    store.note(fault)
     end()
     tell(.failed(fault))
   }

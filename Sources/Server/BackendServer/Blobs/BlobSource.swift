@@ -68,10 +68,8 @@ final class BlobSource: HTTPBodySource {
       filled = max(0, filled)
     }
     offset.withLock { $0 += Int64(bytes.count) }
-    store.count {
-      $0.sentByteCount += UInt64(bytes.count)
-      if bytes.isEmpty { $0.faultCount += 1 }
-    }
+    store.count { $0.sentByteCount += UInt64(bytes.count) }
+    if bytes.isEmpty { store.note(.damaged) }
     state.withLock { state in
       if case .reading = state { state = bytes.isEmpty ? .failed : .read(bytes) }
     }

@@ -49,17 +49,24 @@ package final class BlobStore: Sendable {
   /// Files of no blob that were found at the start.
   package let orphanCount: Int
 
+  private let faults: FaultLog?
+
   /// Opens the folder.
   /// - Parameter known: the blobs of the backend; bytes of others, whose deletion a crash has prevented, are removed. Nil
   ///   keeps them all.
   package convenience init(
-    folder: String, settings: Settings = Settings(), knowing known: Set<BlobID>? = nil
+    folder: String, settings: Settings = Settings(), knowing known: Set<BlobID>? = nil,
+    faults: FaultLog? = nil
   ) throws {
-    try self.init(files: try BlobFiles(folder: folder), settings: settings, knowing: known)
+    try self.init(
+      files: try BlobFiles(folder: folder), settings: settings, knowing: known, faults: faults)
   }
 
-  init(files: BlobFiles, settings: Settings, knowing known: Set<BlobID>? = nil) throws {
+  init(
+    files: BlobFiles, settings: Settings, knowing known: Set<BlobID>? = nil, faults: FaultLog? = nil
+  ) throws {
     self.files = files
+    self.faults = faults
     reserved = Atomic(settings.reservedByteCount)
     var counts = Counts()
     var orphanCount = 0
@@ -94,6 +101,13 @@ package final class BlobStore: Sendable {
 
   func count(_ change: (inout Counts) -> Void) { totals.withLock { change(&$0) } }
 
+  /// Counts and tells what the disk has refused.
+  func note(_ fault: BlobFault) {
+    if case .offset = fault { return }
+    count { $0.faultCount += 1 }
+    if let fault = fault.storeFault { faults?.note(fault, of: .attachments) }
+  }
+
   /// Bytes of the medium that uploads leave for the rest of the server; another number counts for what is written from now on.
   package var reservedByteCount: Int64 {
     get { reserved.load(ordering: .relaxed) }
@@ -119,12 +133,55 @@ package final class BlobStore: Sendable {
     count { $0.openUploadCount -= 1 }
   }
 
-  /// What is there of a blob, told on another thread.
+  /// What is there of a blob of so many bytes, told on another thread.
+  ///
+  /// What has all its bytes and not its name yet gets it now: the process had ended between the two, and nobody sends the last
+  /// bytes again. What has the name and other bytes is nothing: it is uploaded anew.
   package func state(
-    of id: BlobID, _ answer: @escaping @Sendable (Result<BlobFiles.State, BlobFault>) -> Void
+    of id: BlobID, byteCount: Int64,
+    _ answer: @escaping @Sendable (Result<BlobFiles.State, BlobFault>) -> Void
   ) {
-    run(for: id) { [files] in
-      do throws(BlobFault) { answer(.success(try files.state(of: id))) } catch { answer(.failure(error)) }
+    run(for: id) { [self] in
+      do throws(BlobFault) {
+        switch try files.state(of: id) {
+        case .partial(byteCount) where uploads.withLock({ $0[id] == nil }):
+          try name(id, byteCount)
+          answer(.success(.whole(byteCount)))
+        case .whole(let count) where count != byteCount:
+          note(.damaged)
+          answer(.success(.none))
+        case let state: answer(.success(state))
+        }
+      } catch {
+        note(error)
+        answer(.failure(error))
+      }
+    }
+  }
+
+  private func name(_ id: BlobID, _ byteCount: Int64) throws(BlobFault) {
+    let (descriptor, _) = try files.openPart(of: id)
+    defer { close(descriptor) }
+    try finish(id, descriptor, byteCount)
+  }
+
+  /// All bytes of a blob are written.
+  func finish(_ id: BlobID, _ descriptor: Int32, _ byteCount: Int64) throws(BlobFault) {
+    try files.finish(id, descriptor)
+    count {
+      $0.completedCount += 1
+      $0.storedCount += 1
+      $0.storedByteCount += byteCount
+    }
+  }
+
+  /// Removes what has a blob's name and not its bytes; on the blob's thread.
+  func dropDamaged(_ id: BlobID, _ byteCount: Int64) throws(BlobFault) {
+    note(.damaged)
+    try files.remove(id)
+    count {
+      $0.storedCount -= 1
+      $0.storedByteCount -= byteCount
     }
   }
 
@@ -168,8 +225,6 @@ package final class BlobStore: Sendable {
           $0.storedByteCount -= bytes
         }
       }
-    } catch {
-      count { $0.faultCount += 1 }
-    }
+    } catch { note(error) }
   }
 }

@@ -160,8 +160,7 @@ extension APIError {
       self = APIError(
         "range_not_satisfiable", 416, "there are no such bytes", details: number("size", count))
     case .superseded: self = APIError("superseded", 409, "a newer upload of this blob goes on")
-    case .storage(.full): self = APIError(.unavailable(.full))
-    case .storage: self = APIError(.unavailable(.failed))
+    case .storage(let fault): self = APIError(.unavailable(fault.storeFault ?? .failed))
     }
   }
 }

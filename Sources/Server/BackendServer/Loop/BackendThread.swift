@@ -25,6 +25,7 @@ final class BackendThread {
   private let tick: @Sendable (ServerTime) -> Void
   private var nextTick = MonotonicClock.now()
   private var recovery: StoreRecovery
+  private var wasGone = false
 
   private struct Parked {
     let item: LoopInbox.Item
@@ -83,6 +84,7 @@ final class BackendThread {
     if nextTick <= now.instant {
       nextTick = now.instant + settings.tickInterval
       tick(now)
+      lookForFile()
     }
     if nextPatience <= now.instant { answerThoseOutOfPatience(at: now.instant) }
     if contents.isDraining {
@@ -92,6 +94,13 @@ final class BackendThread {
     waitingCopies += contents.copies
     goOnCopying()
     countQueueRows()
+  }
+
+  /// Tells once that the file is gone, also when nobody asks for anything.
+  private func lookForFile() {
+    let isGone = !store.isInPlace
+    if isGone, !wasGone { deliver(.storeFault(.displaced), []) }
+    wasGone = isGone
   }
 
   private func countQueueRows() {
@@ -222,7 +231,8 @@ final class BackendThread {
     switch outcome {
     case .none: break
     case .recovered: counts.add { $0.reopenCount += 1 }
-    case .failed: deliver(.storeFault(.failed), [])
+    case .failed(let error):
+      deliver(.storeFault(error as? SQLError == .displaced ? .displaced : .failed), [])
     }
   }
 }

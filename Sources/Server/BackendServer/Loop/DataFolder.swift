@@ -1,8 +1,38 @@
 import Glibc
+import PalbeAccountsCore
 import PalbeCrypto
 import PalbeEventLoop
 import PalbeUnits
 import PalbeWire
+
+/// The files in `keys/`.
+package enum DataKey: String, CaseIterable, Sendable {
+  case deviceTokens = "device-tokens"
+  case blobAddresses = "blob-addresses"
+  case refreshTokens = "refresh-tokens"
+  /// Several keys; the others are one of 32 bytes.
+  case tokenSigning = "token-signing"
+
+  static let byteCount = 32
+
+  /// Whether a server without accounts of its own has none.
+  var isOfAccounts: Bool { self == .refreshTokens || self == .tokenSigning }
+
+  func file(in folder: String) -> KeyFile { KeyFile("\(folder)/keys/\(rawValue)") }
+
+  /// What is wrong with its file, for an operator.
+  /// - Parameter mayBeNew: whether it may not be there.
+  func problem(in folder: String, mayBeNew: Bool) -> String? {
+    let file = file(in: folder)
+    do throws(KeyFile.Failure) {
+      guard let key = try file.read() else { return mayBeNew ? nil : file.lost.description }
+      guard self == .tokenSigning else {
+        return key.byteCount == Self.byteCount ? nil : file.malformed(Self.byteCount).description
+      }
+      return SigningKeys(serialized: key.span) == nil ? "\(file.path) is damaged" : nil
+    } catch { return error.description }
+  }
+}
 
 /// The folder with everything that a server keeps, locked for one process.
 ///
@@ -57,10 +87,11 @@ package final class DataFolder: Sendable {
   }
 
   /// A key of 32 random bytes, made at the first time: `keys/<name>`, mode 0600.
-  package func key(_ name: String) throws(Failure) -> [UInt8] {
-    let file = try folder("keys") + "/" + name
+  /// - Parameter mayBeNew: otherwise one that is not there is refused.
+  package func key(_ name: DataKey, mayBeNew: Bool = true) throws(Failure) -> [UInt8] {
+    _ = try folder("keys")
     do throws(KeyFile.Failure) {
-      let key = try KeyFile(file).readOrMake(byteCount: 32)
+      let key = try name.file(in: root).readOrMake(byteCount: DataKey.byteCount, mayBeNew: mayBeNew)
       return [UInt8](key.span)
     } catch { throw Failure(description: error.description) }
   }

@@ -22,10 +22,13 @@ extension BackendServer {
   }
 
   /// Looks at a folder that no server uses.
-  package static func check(_ path: String, repairs: Bool) throws -> [DataCheck.Finding] {
+  /// - Parameter hasAccounts: false when somebody else knows the sessions.
+  package static func check(
+    _ path: String, repairs: Bool, hasAccounts: Bool = true
+  ) throws -> [DataCheck.Finding] {
     let folder = try DataFolder(path)
     defer { withExtendedLifetime(folder) {} }
-    var check = DataCheck(folder.root, repairs: repairs)
+    var check = DataCheck(folder.root, repairs: repairs, hasAccounts: hasAccounts)
     return check.run()
   }
 

@@ -175,20 +175,28 @@ package struct DataCheck {
 
   private let folder: String
   private let repairs: Bool
+  private let hasAccounts: Bool
+  /// Whether anybody was ever registered: then nothing is missing because it was not made yet.
+  private var hasUsers = false
   private var findings: [Finding] = []
 
   /// - Parameters:
   ///   - folder: locked by the caller, without a slash at its end.
   ///   - repairs: brings in order what can be derived.
-  package init(_ folder: String, repairs: Bool) {
+  ///   - hasAccounts: false when somebody else knows the sessions.
+  package init(_ folder: String, repairs: Bool, hasAccounts: Bool = true) {
     self.folder = folder
     self.repairs = repairs
+    self.hasAccounts = hasAccounts
   }
 
   /// Everything that was found, also what was repaired.
   package mutating func run() -> [Finding] {
     checkMessages()
-    checkAccounts()
+    if hasAccounts { checkAccounts() }
+    for key in DataKey.allCases where hasAccounts || !key.isOfAccounts {
+      if let problem = key.problem(in: folder, mayBeNew: !hasUsers) { found(problem) }
+    }
     return findings
   }
 
@@ -222,17 +230,20 @@ package struct DataCheck {
       }
       return connection
     } catch {
-      found("\(name) cannot be read: \(error)")
+      found("\(name) cannot be read: \(error.words)")
       return nil
     }
   }
 
   private mutating func checkAccounts() {
     let name = "accounts.sqlite"
-    guard access(path(name), F_OK) == 0 else { return }
+    guard access(path(name), F_OK) == 0 else {
+      if hasUsers { found("\(name) is missing") }
+      return
+    }
     do throws(SQLError) {
       for problem in try AccountCheck.problems(in: path(name)) { found("\(name): \(problem)") }
-    } catch { found("\(name) cannot be read: \(error)") }
+    } catch { found("\(name) cannot be read: \(error.words)") }
   }
 
   private mutating func checkMessages() {
@@ -240,6 +251,10 @@ package struct DataCheck {
     guard let connection = open(name, newest: Schema.steps.count), findings.isEmpty else { return }
     do throws(SQLError) {
       try connection.migrate(Schema.steps)
+      hasUsers = try connection.statement("SELECT 1 FROM user LIMIT 1").first { _ in true } ?? false
+      // Rules reckon with what is there, and a repair would spread it.
+      for words in try connection.damagedValues(in: Schema.tables) { found("\(name): \(words)") }
+      guard findings.isEmpty else { return }
       for rule in Self.rules {
         let count = try connection.statement(rule.count).first { $0.integer(0) } ?? 0
         guard count > 0 else { continue }
@@ -249,14 +264,15 @@ package struct DataCheck {
       }
       try checkBlobs(connection)
     } catch {
-      found("\(name) cannot be read: \(error)")
+      found("\(name) cannot be read: \(error.words)")
     }
   }
 
   private mutating func checkBlobs(_ connection: SQLConnection) throws(SQLError) {
     let rows = try connection.statement("SELECT id, size, state FROM blob").all {
-      row -> (BlobID, Int64, Bool) in
-      (row.id(0), row.integer(1), row.value(2, or: BlobState.pending) == .ready)
+      (row) throws(SQLError) -> (BlobID, Int64, Bool) in
+      let state: BlobState = try row.choice(2)
+      return (try row.id(0), try row.count(1), state == .ready)
     }
     do throws(BlobFault) {
       let files = try BlobFiles(folder: path("blobs"))

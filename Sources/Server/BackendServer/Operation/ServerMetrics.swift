@@ -42,10 +42,6 @@ extension Exposition {
     family("palbe_server_overload_total", .counter, "Requests refused because too many waited.") {
       $0.sample(value: statistics.overloadCount)
     }
-    family("palbe_server_store_faults_total", .counter, "Requests refused because the store could not work.")
-    {
-      $0.sample(value: statistics.faultCount)
-    }
     family(
       "palbe_server_store_reopened_total", .counter, "How often the store was opened again after a failure."
     ) {

@@ -8,9 +8,9 @@ extension SQLiteBackendStore {
     try sql { (connection) throws(SQLError) in
       let select = try connection.statement("SELECT presence, receipts FROM user WHERE id = ?")
       select.bind(1, copying: id.bytes)
-      return try select.first { row in
+      return try select.first { (row) throws(SQLError) in
         UserRow(
-          id: id, prefs: CommsPrefs(sharePresence: row.integer(0) != 0, shareReceipts: row.integer(1) != 0))
+          id: id, prefs: CommsPrefs(sharePresence: try row.flag(0), shareReceipts: try row.flag(1)))
       }
     }
   }
@@ -34,18 +34,17 @@ extension SQLiteBackendStore {
     FROM device JOIN user ON user.key = device.user
     """
 
-  private func deviceRow(_ row: SQLStatement) -> DeviceRow {
+  private static func deviceRow(_ row: SQLStatement) throws(SQLError) -> DeviceRow {
     DeviceRow(
-      id: row.id(0), user: row.id(1), signatureKey: row.bytes(2), platform: row.value(3, or: .linux),
-      createdAt: row.time(4), revokedAt: row.isNull(5) ? nil : row.time(5),
-      wokenThrough: QueueID(row.integer(6)))
+      id: try row.id(0), user: try row.id(1), signatureKey: row.bytes(2), platform: try row.choice(3),
+      createdAt: try row.time(4), revokedAt: try row.optional(5, row.time), wokenThrough: try row.queueID(6))
   }
 
   package func device(_ id: DeviceID) throws(BackendFailure) -> DeviceRow? {
     try sql { (connection) throws(SQLError) in
       let select = try connection.statement(Self.deviceColumns + " WHERE device.id = ?")
       select.bind(1, copying: id.bytes)
-      return try select.first { row in deviceRow(row) }
+      return try select.first(Self.deviceRow)
     }
   }
 
@@ -54,7 +53,7 @@ extension SQLiteBackendStore {
       let select = try connection.statement(
         Self.deviceColumns + " WHERE device.user = (SELECT key FROM user WHERE id = ?) ORDER BY device.id")
       select.bind(1, copying: user.bytes)
-      return try select.all { row in deviceRow(row) }
+      return try select.all(Self.deviceRow)
     }
   }
 
@@ -95,7 +94,7 @@ extension SQLiteBackendStore {
       let select = try connection.statement(
         "SELECT grp.id FROM leaf JOIN grp ON grp.key = leaf.grp WHERE leaf.device = ? ORDER BY grp.id")
       select.bind(1, key)
-      return try select.all { row in row.id(0) }
+      return try select.all { (row) throws(SQLError) in try row.id(0) }
     }
   }
 
@@ -127,7 +126,9 @@ extension SQLiteBackendStore {
       let select = try connection.statement(
         "SELECT platform, token FROM push_token WHERE device = ? ORDER BY platform")
       select.bind(1, try key(device))
-      return try select.all { row in PushToken(platform: row.value(0, or: .ios), bytes: row.bytes(1)) }
+      return try select.all { (row) throws(SQLError) in
+        PushToken(platform: try row.choice(0), bytes: row.bytes(1))
+      }
     }
   }
 
@@ -137,7 +138,7 @@ extension SQLiteBackendStore {
     try sql { (connection) throws(SQLError) in
       let find = try connection.statement("SELECT 1 FROM key_package WHERE reference = ?")
       find.bind(1, copying: package.reference)
-      guard try find.first({ row in row.integer(0) }) == nil else { return false }
+      guard try find.first({ _ in true }) == nil else { return false }
       let device = try key(package.device)
       if package.isLastResort {
         let replace = try connection.statement(
@@ -183,7 +184,7 @@ extension SQLiteBackendStore {
 
   package func hasLastResort(_ device: DeviceID, at time: WallTime) throws(BackendFailure) -> Bool {
     try sql { (connection) throws(SQLError) in
-      try unused("key", device, time, isLastResort: true).first { row in row.integer(0) } != nil
+      try unused("key", device, time, isLastResort: true).first { _ in true } ?? false
     }
   }
 
@@ -192,7 +193,8 @@ extension SQLiteBackendStore {
   ) throws(BackendFailure) -> ClaimedKeyPackage? {
     try sql { (connection) throws(SQLError) in
       let first = try unused("key, blob", device, time, isLastResort: false)
-      if !isLastResort, let (key, blob) = try first.first({ row in (row.integer(0), row.bytes(1)) }) {
+      let oldest = try first.first { (row) throws(SQLError) in (try row.key(0), row.bytes(1)) }
+      if !isLastResort, let (key, blob) = oldest {
         let use = try connection.statement("UPDATE key_package SET used = 1, blob = x'' WHERE key = ?")
         use.bind(1, key)
         try use.run()
@@ -214,10 +216,10 @@ extension SQLiteBackendStore {
         JOIN grp ON grp.key = blob.grp JOIN device ON device.key = uploader WHERE blob.id = ?
         """)
       select.bind(1, copying: id.bytes)
-      return try select.first { row in
+      return try select.first { (row) throws(SQLError) in
         BlobRow(
-          id: id, group: row.id(0), uploader: row.id(1), byteCount: row.integer(2),
-          state: row.value(3, or: .pending), expiresAt: row.time(4))
+          id: id, group: try row.id(0), uploader: try row.id(1), byteCount: try row.count(2),
+          state: try row.choice(3), expiresAt: try row.time(4))
       }
     }
   }
@@ -245,7 +247,7 @@ extension SQLiteBackendStore {
         "SELECT id FROM blob WHERE expires <= ? ORDER BY expires, id LIMIT ?")
       select.bind(1, time.microseconds)
       select.bind(2, Int64(limit))
-      let ids: [BlobID] = try select.all { row in row.id(0) }
+      let ids: [BlobID] = try select.all { (row) throws(SQLError) in try row.id(0) }
       let delete = try connection.statement("DELETE FROM blob WHERE id = ?")
       for id in ids {
         delete.bind(1, copying: id.bytes)
@@ -263,8 +265,8 @@ extension SQLiteBackendStore {
         "SELECT digest, response, expires FROM idempotency WHERE owner = ? AND key = ?")
       select.bind(1, copying: owner)
       select.bind(2, copying: key)
-      return try select.first { row in
-        IdempotencyRow(digest: row.bytes(0), response: row.bytes(1), expiresAt: row.time(2))
+      return try select.first { (row) throws(SQLError) in
+        IdempotencyRow(digest: row.bytes(0), response: row.bytes(1), expiresAt: try row.time(2))
       }
     }
   }

@@ -9,19 +9,19 @@ extension SQLiteBackendStore {
     FROM grp JOIN user ON user.key = created_by
     """
 
-  private func groupRow(_ row: SQLStatement) -> GroupRow {
+  private static func groupRow(_ row: SQLStatement) throws(SQLError) -> GroupRow {
     GroupRow(
-      id: row.id(0), mlsID: MLSGroupID(row.bytes(1)), kind: row.value(2, or: .group),
-      directKey: row.optionalBytes(3), epoch: Epoch(row.integer(4)), generation: row.integer(5),
-      headSequence: row.integer(6), countedMessages: row.integer(7), lastProposal: row.integer(8),
-      createdBy: row.id(9), createdAt: row.time(10))
+      id: try row.id(0), mlsID: MLSGroupID(row.bytes(1)), kind: try row.choice(2),
+      directKey: row.optionalBytes(3), epoch: try row.epoch(4), generation: try row.count(5),
+      headSequence: try row.sequence(6), countedMessages: try row.sequence(7),
+      lastProposal: try row.sequence(8), createdBy: try row.id(9), createdAt: try row.time(10))
   }
 
   private func group(where column: StaticString, _ value: [UInt8]) throws(BackendFailure) -> GroupRow? {
     let row = try sql { (connection) throws(SQLError) in
       let select = try connection.statement(Self.groupColumns + " WHERE \(column) = ?")
       select.bind(1, copying: value)
-      return try select.first { row in groupRow(row) }
+      return try select.first(Self.groupRow)
     }
     if let row { lastGroup = row }
     return row
@@ -96,12 +96,12 @@ extension SQLiteBackendStore {
       let select = try connection.statement(
         "SELECT group_info, tree, name, name_epoch FROM group_state WHERE grp = ?")
       select.bind(1, try key(group))
-      let state = try select.first { row in
+      let state = try select.first { (row) throws(SQLError) in
         GroupStateRow(
           groupInfo: row.bytes(0), ratchetTree: row.optionalBytes(1), sealedName: row.optionalBytes(2),
-          nameEpoch: row.isNull(3) ? nil : Epoch(row.integer(3)))
+          nameEpoch: try row.optional(3, row.epoch))
       }
-      guard let state else { throw .corrupted(code: -1) }
+      guard let state else { throw .damagedValue }
       return state
     }
   }
@@ -124,12 +124,15 @@ extension SQLiteBackendStore {
   private static let memberColumns =
     "user.id, role, joined, left_at, scope, read, read_counted"
 
-  private func memberRow(_ row: SQLStatement, from first: Int32 = 0) -> MemberRow {
+  private static func memberRow(_ row: SQLStatement) throws(SQLError) -> MemberRow {
+    try memberRow(row, from: 0)
+  }
+
+  private static func memberRow(_ row: SQLStatement, from first: Int32) throws(SQLError) -> MemberRow {
     MemberRow(
-      user: row.id(first), role: row.value(first + 1, or: .member), joinedSequence: row.integer(first + 2),
-      leftSequence: row.isNull(first + 3) ? nil : row.integer(first + 3),
-      scope: row.value(first + 4, or: .all), readSequence: row.integer(first + 5),
-      readCounted: row.integer(first + 6))
+      user: try row.id(first), role: try row.choice(first + 1), joinedSequence: try row.sequence(first + 2),
+      leftSequence: try row.optional(first + 3, row.sequence), scope: try row.choice(first + 4),
+      readSequence: try row.sequence(first + 5), readCounted: try row.sequence(first + 6))
   }
 
   package func member(_ user: UserID, of group: GroupID) throws(BackendFailure) -> MemberRow? {
@@ -141,7 +144,7 @@ extension SQLiteBackendStore {
         """)
       select.bind(1, try key(group))
       select.bind(2, copying: user.bytes)
-      return try select.first { row in memberRow(row) }
+      return try select.first(Self.memberRow)
     }
   }
 
@@ -153,7 +156,7 @@ extension SQLiteBackendStore {
         WHERE grp = ? AND left_at IS NULL ORDER BY user.id
         """)
       select.bind(1, try key(group))
-      return try select.all { row in memberRow(row) }
+      return try select.all(Self.memberRow)
     }
   }
 
@@ -193,7 +196,9 @@ extension SQLiteBackendStore {
       select.bind(1, copying: user.bytes)
       select.bind(2, copying: after?.bytes ?? [])
       select.bind(3, Int64(limit))
-      return try select.all { row in (groupRow(row), memberRow(row, from: 11)) }
+      return try select.all { (row) throws(SQLError) in
+        (try Self.groupRow(row), try Self.memberRow(row, from: 11))
+      }
     }
   }
 
@@ -204,10 +209,11 @@ extension SQLiteBackendStore {
     JOIN device ON device.key = leaf.device JOIN user ON user.key = device.user WHERE grp = ?
     """
 
-  private func leafRow(_ row: SQLStatement) -> LeafRow {
+  private static func leafRow(_ row: SQLStatement) throws(SQLError) -> LeafRow {
     LeafRow(
-      device: row.id(0), user: row.id(1), index: UInt32(truncatingIfNeeded: row.integer(2)),
-      addedEpoch: Epoch(row.integer(3)), isLive: row.integer(4) != 0)
+      device: try row.id(0), user: try row.id(1),
+      index: UInt32(try row.number(2, in: StoredNumber.leafIndex)), addedEpoch: try row.epoch(3),
+      isLive: try row.flag(4))
   }
 
   package func leaf(_ device: DeviceID, of group: GroupID) throws(BackendFailure) -> LeafRow? {
@@ -215,7 +221,7 @@ extension SQLiteBackendStore {
       let select = try connection.statement(Self.leafColumns + " AND leaf.device = ?")
       select.bind(1, try key(group))
       select.bind(2, try key(device))
-      return try select.first { row in leafRow(row) }
+      return try select.first(Self.leafRow)
     }
   }
 
@@ -223,7 +229,7 @@ extension SQLiteBackendStore {
     try sql { (connection) throws(SQLError) in
       let select = try connection.statement(Self.leafColumns + " ORDER BY device.id")
       select.bind(1, try key(group))
-      return try select.all { row in leafRow(row) }
+      return try select.all(Self.leafRow)
     }
   }
 
@@ -272,7 +278,7 @@ extension SQLiteBackendStore {
         WHERE member.user = (SELECT key FROM user WHERE id = ?) AND left_at IS NULL ORDER BY device.id
         """)
       select.bind(1, copying: user.bytes)
-      return try select.all { row in row.id(0) }
+      return try select.all { (row) throws(SQLError) in try row.id(0) }
     }
   }
 }

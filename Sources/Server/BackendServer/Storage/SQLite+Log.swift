@@ -5,7 +5,7 @@ import PalbeUnits
 /// The log: a row's id is its group's key and its sequence in one number, so that a group's rows lie together.
 extension SQLiteBackendStore {
   static func logID(_ group: Int64, _ sequence: LogSequence) throws(SQLError) -> Int64 {
-    guard (0..<1 << 32).contains(sequence), group < 1 << 31 else { throw .corrupted(code: -1) }
+    guard StoredNumber.sequence.contains(sequence), group < 1 << 31 else { throw .damagedValue }
     return group << 32 | sequence
   }
 
@@ -53,19 +53,20 @@ extension SQLiteBackendStore {
         """)
       select.bind(1, try key(device))
       select.bind(2, copying: message.bytes)
-      return try select.first { row in
-        LogReceipt(group: row.id(2), sequence: row.integer(0), epoch: Epoch(row.integer(1)))
+      return try select.first { (row) throws(SQLError) in
+        LogReceipt(group: try row.id(2), sequence: try row.sequence(0), epoch: try row.epoch(1))
       }
     }
   }
 
   /// Columns from `first`: sequence, epoch, generation, kind, sender's id, client's id, time, blob.
-  func logView(_ row: SQLStatement, from first: Int32 = 0) -> LogView {
+  static func logView(_ row: SQLStatement, from first: Int32) throws(SQLError) -> LogView {
     LogView(
-      sequence: row.integer(first), epoch: Epoch(row.integer(first + 1)), generation: row.integer(first + 2),
-      kind: row.value(first + 3, or: .application), sender: row.id(first + 4),
-      clientID: row.isNull(first + 5) ? nil : row.id(first + 5), blob: row.bytes(first + 7),
-      at: row.time(first + 6))
+      sequence: try row.sequence(first), epoch: try row.epoch(first + 1),
+      generation: try row.count(first + 2),
+      kind: try row.choice(first + 3), sender: try row.id(first + 4),
+      clientID: try row.optional(first + 5, row.id), blob: row.bytes(first + 7),
+      at: try row.time(first + 6))
   }
 
   package func commits(
@@ -83,7 +84,7 @@ extension SQLiteBackendStore {
       select.bind(2, generation)
       select.bind(3, Int64(clamping: epoch))
       select.bind(4, Int64(limit))
-      return try select.all { row in logView(row) }
+      return try select.all { (row) throws(SQLError) in try Self.logView(row, from: 0) }
     }
   }
 
@@ -96,7 +97,7 @@ extension SQLiteBackendStore {
         "SELECT counted FROM log WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT 1")
       select.bind(1, try Self.logID(key, 0))
       select.bind(2, try Self.logID(key, sequence))
-      return try select.first { row in row.integer(0) }
+      return try select.first { (row) throws(SQLError) in try row.sequence(0) }
     }
   }
 
@@ -110,7 +111,7 @@ extension SQLiteBackendStore {
         """)
       old.bind(1, time.microseconds)
       old.bind(2, Int64(limit))
-      let groups = try old.all { row in row.integer(0) }
+      let groups = try old.all { (row) throws(SQLError) in try row.key(0) }
       // Reads the old rows and one more.
       let first = try connection.statement(
         "SELECT id FROM log WHERE id BETWEEN ?1 << 32 AND ?1 << 32 | 0xffffffff AND at >= ?2 ORDER BY id LIMIT 1"
@@ -119,7 +120,7 @@ extension SQLiteBackendStore {
       for group in groups {
         first.bind(1, group)
         first.bind(2, time.microseconds)
-        let end = try first.first { row in row.integer(0) }
+        let end = try first.first { (row) throws(SQLError) in try row.number(0, in: StoredNumber.logRow) }
         delete.bind(1, group)
         delete.bind(2, end ?? (group + 1) << 32)
         try delete.run()

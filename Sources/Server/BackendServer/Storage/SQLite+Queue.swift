@@ -25,7 +25,9 @@ extension SQLiteBackendStore {
       insert.bind(1, Int64(readers))
       insert.bind(2, copying: blob)
       // To the end, so that the statement is done before the next one.
-      return WelcomeID(try insert.all { row in row.integer(0) }.first ?? 0)
+      let keys = try insert.all { (row) throws(SQLError) in try row.key(0) }
+      guard let key = keys.first else { throw .damagedValue }
+      return WelcomeID(key)
     }
   }
 
@@ -99,7 +101,7 @@ extension SQLiteBackendStore {
       ORDER BY device.id
       """)
     select.bind(1, group)
-    let devices: [DeviceID] = try select.all { row in row.id(0) }
+    let devices: [DeviceID] = try select.all { (row) throws(SQLError) in try row.id(0) }
     if recipients.count >= Self.cacheLimit / 10 { recipients.removeAll() }
     recipients[group] = devices
     return devices
@@ -131,22 +133,22 @@ extension SQLiteBackendStore {
         guard rows.count < limit, count < byteLimit else { return (rows, true) }
         let content = try content(select)
         count += content.byteCount
-        rows.append(QueueRow(id: QueueID(select.integer(0)), content: content))
+        rows.append(QueueRow(id: try select.queueID(0), content: content))
       }
       return (rows, false)
     }
   }
 
   private func content(_ row: SQLStatement) throws(SQLError) -> QueueContent {
-    switch Kind(rawValue: row.integer(1)) {
+    switch Kind(rawValue: try row.count(1)) {
     case .message:
       // The log was cut before this row was.
-      if row.isNull(5) { return .control(.historyGap(row.id(2))) }
-      return .message(row.id(2), logView(row, from: 5))
-    case .welcome: return .welcome(row.id(2), row.bytes(4))
+      if row.isNull(5) { return .control(.historyGap(try row.id(2))) }
+      return .message(try row.id(2), try Self.logView(row, from: 5))
+    case .welcome: return .welcome(try row.id(2), row.bytes(4))
     case .control, nil:
       do throws(WireError) { return .control(try Control(decoding: row.bytes(3))) } catch {
-        throw .corrupted(code: -1)
+        throw .damagedValue
       }
     }
   }
@@ -158,7 +160,7 @@ extension SQLiteBackendStore {
     let select = try connection.statement("SELECT reference FROM queue WHERE \(condition) AND kind = 2")
     select.bind(1, device)
     if let bound { select.bind(2, bound) }
-    try release(try select.all { row in row.integer(0) })
+    try release(try select.all { (row) throws(SQLError) in try row.count(0) })
   }
 
   private func release(_ welcomes: [Int64]) throws(SQLError) {
@@ -187,7 +189,10 @@ extension SQLiteBackendStore {
         delete.bind(1, key)
         delete.bind(2, bound.rawValue)
         var hasWelcome: [Int64] = []
-        for (kind, group, reference) in try delete.all({ ($0.integer(0), $0.integer(1), $0.integer(2)) }) {
+        let rows = try delete.all { (row) throws(SQLError) in
+          (try row.count(0), try row.number(1, in: StoredNumber.optionalKey), try row.count(2))
+        }
+        for (kind, group, reference) in rows {
           removed.count += 1
           if kind == Kind.message.rawValue { newest[group] = max(newest[group] ?? 0, reference) }
           if kind == Kind.welcome.rawValue { hasWelcome.append(reference) }
@@ -202,7 +207,7 @@ extension SQLiteBackendStore {
       let name = try connection.statement("SELECT id FROM grp WHERE key = ?")
       for (group, sequence) in newest {
         name.bind(1, group)
-        let id: GroupID? = try name.first { row in row.id(0) }
+        let id: GroupID? = try name.first { (row) throws(SQLError) in try row.id(0) }
         if let id { removed.delivered[id] = sequence }
       }
       return removed
@@ -235,7 +240,8 @@ extension SQLiteBackendStore {
         """)
       select.bind(1, try key(group))
       select.bind(2, try key(user))
-      return try select.first { row in row.integer(0) } ?? 0
+      let furthest = try select.first { (row) throws(SQLError) in try row.optional(0, row.sequence) }
+      return (furthest ?? nil) ?? 0
     }
   }
 
@@ -249,7 +255,7 @@ extension SQLiteBackendStore {
       select.bind(2, span.first.rawValue)
       select.bind(3, span.last.rawValue)
       select.bind(4, try key(span.group))
-      return try select.first { row in row.integer(0) } != nil
+      return try select.first { _ in true } ?? false
     }
   }
 
@@ -262,11 +268,13 @@ extension SQLiteBackendStore {
         JOIN grp ON grp.key = queue.grp
         WHERE revoked IS NULL GROUP BY device.key, grp.key ORDER BY device.id, grp.id
         """)
-      return try select.all { row in
+      func span(_ row: SQLStatement) throws(SQLError) -> WakeSpan {
         WakeSpan(
-          device: row.id(0), group: row.id(1), first: QueueID(row.integer(2)), last: QueueID(row.integer(3)),
-          kind: row.integer(4) == Kind.welcome.rawValue ? .welcome : .message)
+          device: try row.id(0), group: try row.id(1), first: try row.queueID(2), last: try row.queueID(3),
+          kind: try row.count(4) == Kind.welcome.rawValue ? .welcome : .message)
       }
+      // A damaged row keeps nobody else from being woken, and no server from starting; who fetches it is told.
+      return try select.all { row in try? span(row) }.compactMap { $0 }
     }
   }
 
@@ -283,7 +291,7 @@ extension SQLiteBackendStore {
         """)
       select.bind(1, id.rawValue)
       select.bind(2, Int64(limit))
-      return try select.all { row in row.id(0) }
+      return try select.all { (row) throws(SQLError) in try row.id(0) }
     }
     for device in devices {
       let groups: [GroupID] = try sql { (connection) throws(SQLError) in
@@ -298,7 +306,7 @@ extension SQLiteBackendStore {
           """)
         select.bind(1, key)
         select.bind(2, id.rawValue)
-        let groups: [GroupID] = try select.all { row in row.id(0) }
+        let groups: [GroupID] = try select.all { (row) throws(SQLError) in try row.id(0) }
         let delete = try connection.statement("DELETE FROM queue WHERE device = ? AND id < ?")
         delete.bind(1, key)
         delete.bind(2, id.rawValue)

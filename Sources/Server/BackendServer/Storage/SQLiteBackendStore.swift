@@ -13,6 +13,7 @@ package final class SQLiteBackendStore: BackendStore {
   /// For tests that look at its tables.
   package private(set) var connection: SQLConnection
   private let path: String
+  private let place: FilePlace?
   private let isExclusive: Bool
   /// Keys of ids that were seen; they never change, but a rollback can take new ones away.
   var deviceKeys: [DeviceID: Int64] = [:]
@@ -47,10 +48,14 @@ package final class SQLiteBackendStore: BackendStore {
     self.path = path
     self.isExclusive = isExclusive
     (connection, lastQueueID) = try Self.open(path, isExclusive: isExclusive, mayBeNew: mayBeNew)
+    place = FilePlace(path)
     queueRowCount = try Self.queueRowCount(connection)
     queueIDAtBegin = lastQueueID
     queueIDAtSavepoint = lastQueueID
   }
+
+  /// False once the file was moved, replaced or deleted: everything is refused until it is back.
+  var isInPlace: Bool { place?.isKept ?? true }
 
   private static func queueRowCount(_ connection: SQLConnection) throws(SQLError) -> Int64 {
     try connection.statement(countQueueRows).first { row in row.integer(0) } ?? 0
@@ -65,15 +70,19 @@ package final class SQLiteBackendStore: BackendStore {
     let connection = try SQLConnection(path: path, settings: .server(isExclusive: isExclusive))
     try connection.execute("PRAGMA cache_size = -32768")
     try connection.migrate(Schema.steps, mayBeNew: mayBeNew)
-    let last = try connection.statement("SELECT last_queue_id FROM state").first { row in row.integer(0) }
-    return (connection, last ?? 0)
+    let last = try connection.statement("SELECT last_queue_id FROM state").first { (row) throws(SQLError) in
+      try row.queueID(0)
+    }
+    guard let last else { throw .damagedValue }
+    return (connection, last.rawValue)
   }
 
   /// False once an error left open whether a transaction is there: everything is refused until `reopen`.
   package var isUsable: Bool { connection.isUsable }
 
-  /// Opens the file again. When that fails, everything is still refused.
+  /// Opens the file again, and no other one in its place. When that fails, everything is still refused.
   package func reopen() throws(SQLError) {
+    guard isInPlace else { throw .displaced }
     forget()
     connection = try .refusing()
     (connection, lastQueueID) = try Self.open(path, isExclusive: isExclusive, mayBeNew: false)
@@ -85,14 +94,15 @@ package final class SQLiteBackendStore: BackendStore {
   /// The ids of all blobs.
   package func blobIDs() throws(BackendFailure) -> Set<BlobID> {
     try sql { (connection) throws(SQLError) in
-      Set(try connection.statement("SELECT id FROM blob ORDER BY id").all { row in row.id(0) })
+      let select = try connection.statement("SELECT id FROM blob ORDER BY id")
+      return Set(try select.all { (row) throws(SQLError) in try row.id(0) })
     }
   }
 
   /// Whether anybody was ever registered.
   func hasUsers() throws(BackendFailure) -> Bool {
     try sql { (connection) throws(SQLError) in
-      try connection.statement("SELECT key FROM user LIMIT 1").first { $0.integer(0) } != nil
+      try connection.statement("SELECT key FROM user LIMIT 1").first { _ in true } ?? false
     }
   }
 
@@ -113,6 +123,7 @@ package final class SQLiteBackendStore: BackendStore {
   package func begin() throws(BackendFailure) {
     queueIDAtBegin = lastQueueID
     queueRowsAtBegin = queueRowCount
+    guard isInPlace else { throw .unavailable(.displaced) }
     try sql { (connection) throws(SQLError) in try connection.begin() }
   }
 
@@ -124,6 +135,7 @@ package final class SQLiteBackendStore: BackendStore {
         try update.run()
       }
     }
+    guard isInPlace else { throw .unavailable(.displaced) }
     try willCommit()
     try sql { (connection) throws(SQLError) in try connection.commit() }
     try didCommit()
@@ -180,7 +192,8 @@ package final class SQLiteBackendStore: BackendStore {
     if let key = self[keyPath: known][id] { return key }
     let select = try connection.statement("SELECT key FROM \(table) WHERE id = ?")
     select.bind(1, copying: bytes)
-    guard let key = try select.first({ row in row.integer(0) }) else { throw .corrupted(code: -1) }
+    let found = try select.first { (row) throws(SQLError) in try row.key(0) }
+    guard let key = found else { throw .damagedValue }
     if self[keyPath: known].count >= Self.cacheLimit { self[keyPath: known].removeAll() }
     self[keyPath: known][id] = key
     return key
@@ -195,10 +208,16 @@ extension SQLError {
   /// The file has no tables, where there were some.
   static let noTables = SQLError.corrupted(code: -2)
 
+  /// The file is not where it was opened.
+  static let displaced = SQLError.failed(code: -2)
+
   /// For an operator.
   var words: String {
-    guard self == .noTables else { return "\(self)" }
-    return "it is missing or empty, and the other database is not; restore both from a backup"
+    switch self {
+    case .noTables: "it is missing or empty, and the other database is not; restore both from a backup"
+    case .damagedValue: "its version or a value in it is damaged; restore a backup"
+    default: "\(self)"
+    }
   }
 }
 
@@ -226,31 +245,9 @@ extension StoreFault {
     switch error {
     case .failed(let code) where code & 0xff == 13: self = .full
     case .busy: self = .busy
+    case .displaced: self = .displaced
     case .corrupted: self = .corrupted
     case .failed, .newerVersion, .aborted, .unusable: self = .failed
     }
-  }
-}
-
-extension SQLStatement {
-  func id<Kind>(_ column: Int32) -> Identifier<Kind> {
-    // A table holds what was put into it: 16 bytes.
-    Identifier<Kind>(bytes: bytes(column)) ?? Identifier<Kind>(bytes: [UInt8](repeating: 0, count: 16))!
-  }
-
-  func optionalBytes(_ column: Int32) -> [UInt8]? { isNull(column) ? nil : bytes(column) }
-  func time(_ column: Int32) -> WallTime { WallTime(microseconds: integer(column)) }
-
-  func bind(_ place: Int32, optional bytes: [UInt8]?) {
-    if let bytes { bind(place, copying: bytes) } else { bindNull(place) }
-  }
-
-  func bind(_ place: Int32, optional value: Int64?) {
-    if let value { bind(place, value) } else { bindNull(place) }
-  }
-
-  /// A number that stands for a case; the first case for one that does not.
-  func value<Value: RawRepresentable<UInt8>>(_ column: Int32, or other: Value) -> Value {
-    Value(rawValue: UInt8(truncatingIfNeeded: integer(column))) ?? other
   }
 }
