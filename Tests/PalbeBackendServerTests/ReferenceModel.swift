@@ -284,6 +284,7 @@ struct ReferenceModel {
     let role = groups[id]!.members[own]!.role
     groups[id]?.members[own] = nil
     groups[id]?.former.insert(own)
+    deliver(.control(.memberLeft(id, own)), to: groups[id]!, except: nil)
     for (leaf, value) in groups[id]!.leaves where value.user == own {
       groups[id]?.leaves[leaf]?.isLive = false
     }
@@ -291,7 +292,6 @@ struct ReferenceModel {
       groups[id]?.pair = nil
       groups[id]?.isFormerPair = true
     }
-    deliver(.control(.memberLeft(id, own)), to: groups[id]!, except: nil)
     let rest = groups[id]!.members
     if role == .owner, !rest.values.contains(where: { $0.role == .owner }) {
       let best = rest.values.map(\.role).max()

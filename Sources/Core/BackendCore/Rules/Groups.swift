@@ -182,6 +182,8 @@ extension Backend {
     var (group, member) = try membership(of: device, in: id)
     member.leftSequence = group.headSequence
     try store.put(member, of: id)
+    // Before the leaves are dead: the user's other devices hear of it too.
+    try tell(.memberLeft(id, device.user), to: id, at: now)
     for var leaf in try store.leaves(of: id) where leaf.user == device.user {
       leaf.isLive = false
       try store.put(leaf, of: id)
@@ -191,7 +193,6 @@ extension Backend {
       group.directKey = nil
       try store.update(group)
     }
-    try tell(.memberLeft(id, device.user), to: id, at: now)
     let rest = try store.members(of: id)
     if member.role == .owner, !rest.contains(where: { $0.role == .owner }) {
       // The oldest admin, else the oldest member (2.9e).
