@@ -49,6 +49,8 @@ final class Chat {
   var isAskingLog = false
   var isAskingView = false
   var isTellingRead = false
+  /// The server was asked who left, for the sake of a commit that waits.
+  var hasAskedHearsay = false
   var typing = TypingState()
   var online: Set<UserID> = []
   var lastUse: UInt64 = 0

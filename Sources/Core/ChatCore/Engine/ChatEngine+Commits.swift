@@ -16,6 +16,10 @@ extension ChatEngine {
   mutating func buildCommit(_ operation: GroupOperation, in chat: Chat) throws(MLSStorageError) {
     guard let run = chat.run, let group = try group(of: chat), let before = GroupSnapshot(group.stored.group)
     else { return try finish(chat, .failed(code: "not_a_member")) }
+    // It may have waited, and roles may have changed: what the others would not follow is not made.
+    guard mayStill(operation.intent, chat, before.shape) else {
+      return try finish(chat, .failed(code: "forbidden"))
+    }
     let plan = plan(operation.intent, run, chat, before)
     guard !plan.added.isEmpty || !plan.removed.isEmpty || plan.shape != before.shape else {
       return try finish(chat, .done)
@@ -53,6 +57,16 @@ extension ChatEngine {
     guard case .success = result else { return try finish(chat, .failed(code: "no_key_package")) }
     chat.operations[0] = operation
     post(operation, of: chat)
+  }
+
+  private func mayStill(_ intent: GroupOperation.Intent, _ chat: Chat, _ shape: GroupShape) -> Bool {
+    guard let role = shape.role(of: me) else { return false }
+    switch intent {
+    case .setRole: return role == .owner
+    case .remove(let user):
+      return chat.head.departed.contains(user) || GroupShape.mayRemove(role, shape.role(of: user) ?? .member)
+    default: return true
+    }
   }
 
   private func plan(
@@ -199,7 +213,9 @@ func serverCommit(
   return ServerCommit(
     epoch: group.epochNumber, commit: bundle.commit.encoded(), welcome: bundle.welcome?.encoded(),
     groupInfo: try group.pendingGroupInfo().encoded(),
-    // A name that is too long to seal goes without; members tell it.
-    sealedName: try? SealedProfile.seal(
-      profile, secret: secret, group: group.groupID, epoch: group.epochNumber + 1, using: &random))
+    // A name that is too long to seal goes without; members tell it. None is sealed over one that others know.
+    sealedName: profile == GroupProfile()
+      ? nil
+      : try? SealedProfile.seal(
+        profile, secret: secret, group: group.groupID, epoch: group.epochNumber + 1, using: &random))
 }

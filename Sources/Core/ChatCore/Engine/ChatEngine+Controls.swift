@@ -6,11 +6,14 @@ extension ChatEngine {
   /// A user's devices changed: one device of the group commits it, the user's own first (2.9h).
   mutating func devicesChanged(of user: UserID) throws(MLSStorageError) {
     for id in chats.keys.sorted() {
-      guard let chat = chats[id], chat.head.standing == .active, chat.head.shape.members[user] != nil else {
+      guard let chat = chats[id], chat.head.shape.members[user] != nil else { continue }
+      var transaction = MLSTransaction()
+      // Also where the group is about to come: its commits rest on it.
+      if chat.head.changed.insert(user).inserted { transaction.put(chat.head, RecordKey.chat(id)) }
+      guard chat.head.standing == .active else {
+        if !transaction.isEmpty { try storage.apply(transaction) }
         continue
       }
-      var transaction = MLSTransaction()
-      if chat.head.changed.insert(user).inserted { transaction.put(chat.head, RecordKey.chat(id)) }
       tidy(chat, &transaction)
       if !transaction.isEmpty { try storage.apply(transaction) }
       tidyLater(chat, isOwn: user == me)
@@ -103,7 +106,7 @@ extension ChatEngine {
     if chat.head.standing == .active {
       let envelope = Envelope(
         id: ClientMessageID(at: now.wall, using: &random), sentAt: now.wall, content: .control(.leaving))
-      try send(envelope, in: chat)
+      return try send(envelope, in: chat, with: .leave, command)
     }
     try queue(.leave, for: chat, command)
   }

@@ -66,12 +66,16 @@ extension ChatEngine {
     // Groups that the user is in already: others add this device, or it comes in by itself.
     ask(.groups(after: nil), for: .groups)
     try goOn()
+    // A socket that was up before there was a device to subscribe.
+    if isConnected { try connection(isUp: true) }
   }
 
   mutating func revoked() throws(MLSStorageError) {
     guard device.standing != .revoked else { return }
     device.standing = .revoked
     try storeDevice()
+    // No timer comes for them any more.
+    try dropSecrets(all: true)
     requests.removeAll()
     flights.removeAll()
     timers.removeAll()

@@ -70,7 +70,8 @@ extension ChatEngine {
       let isOwn = committer == device.name
       try followed(before, after, in: chat, isOwn: isOwn, wasPrepared: prepared?.commit != nil)
       if isOwn, let prepared { try tellProfile(prepared, in: chat, before, after) }
-      if isExternal { try tellProfile(afterExternal: after, in: chat) }
+      if isExternal { try tellProfile(afterExternal: after, by: committer, in: chat) }
+      if !isOwn { try tellOwnControl(in: chat, before, after) }
     case .failure(let error): try refused(error, violation, chat, row)
     }
   }
@@ -82,8 +83,44 @@ extension ChatEngine {
   ) throws(MLSStorageError) {
     if violation == nil, case .message(.staleCommit) = error { return }
     if violation == nil, case .state(.removed) = error { return }
+    if violation?.restsOnHearsay == true, let row, !chat.hasAskedHearsay {
+      // Word of who left may have gone to devices that were here before this one.
+      return askHearsay(row, of: chat)
+    }
     if let row { try pass(row, in: chat) }
     try diverge(chat)
+  }
+
+  /// The commit waits for what the server knows of members and devices.
+  private mutating func askHearsay(_ row: ServerLogRow, of chat: Chat) {
+    guard let group = chat.head.group else { return }
+    queue.blockedBy = chat.id
+    chat.hasAskedHearsay = true
+    ask(.group(group), for: .hearsay(chat.id))
+  }
+
+  mutating func gotHearsay(
+    of id: ChatID, _ result: Result<ServerAnswer, ServerRefusal>
+  ) throws(MLSStorageError) {
+    guard let chat = chats[id] else { return }
+    if case .success(.group(let view)) = result, let group = try group(of: chat),
+      let snapshot = GroupSnapshot(group.stored.group)
+    {
+      let members = Set(view.members)
+      let devices = Set(view.leaves.filter(\.isLive).map(\.device)).union(view.missingDevices)
+      for name in snapshot.devices.values {
+        if !members.contains(name.user) {
+          chat.head.departed.insert(name.user)
+        } else if !devices.contains(name.device) {
+          chat.head.changed.insert(name.user)
+        }
+      }
+      try store(chat)
+    } else if case .failure(let refusal) = result, refusal.saysOut {
+      try wasRemoved(from: chat)
+    }
+    try resumeQueue(for: id)
+    chat.hasAskedHearsay = false
   }
 
   /// Folds what a commit did to the members, and notes it in the head.
@@ -177,13 +214,31 @@ extension ChatEngine {
   /// Who came in from outside cannot open what was sealed before: of those who may name the group one device tells, the
   /// first in the tree.
   private mutating func tellProfile(
-    afterExternal after: GroupSnapshot, in chat: Chat
+    afterExternal after: GroupSnapshot, by newcomer: DeviceName?, in chat: Chat
   ) throws(MLSStorageError) {
-    let tellers = after.devices.filter { after.shape.isAdmin($0.value.user) }
+    let tellers = after.devices.filter { after.shape.isAdmin($0.value.user) && $0.value != newcomer }
     guard let teller = tellers.min(by: { $0.key < $1.key })?.value, teller == device.name,
       let profile = chat.transcript?.summary.profile, profile.name != nil || profile.timer != nil
     else { return }
     try sendControl(.profile(profile), in: chat)
+  }
+
+  /// A name or a timer of this device's own in the epoch that a commit ended: whoever made the commit may not have known
+  /// it, and who came with it cannot read it.
+  private mutating func tellOwnControl(
+    in chat: Chat, _ before: GroupSnapshot, _ after: GroupSnapshot
+  ) throws(MLSStorageError) {
+    guard !Set(after.devices.values).isSubset(of: before.devices.values), let transcript = chat.transcript,
+      chat.head.standing == .active
+    else { return }
+    let profile = transcript.summary.profile
+    for version in [profile.nameVersion, profile.timerVersion]
+    where version.epoch == before.epoch {
+      guard let control = version.control, try transcript.row(control)?.sender == device.name else {
+        continue
+      }
+      return try sendControl(.profile(profile), in: chat)
+    }
   }
 
   /// Whether an operation needs no further commit: looked at after each of our own.

@@ -26,6 +26,8 @@ extension ChatEngine {
       // Others were always first.
       return try fail(chat, code: "rebase_exhausted")
     }
+    // Who does not know the name yet cannot seal it for those who come.
+    if chat.head.wantsView, mayCommit(chat), operation.intent.sealsName { return lookAtView(of: chat) }
     chat.run = Chat.Run(order: operation.order)
     switch operation.intent {
     case .found: try claim(Set(chat.head.shape.users), in: chat)

@@ -151,6 +151,7 @@ extension ChatEngine {
     if row.kind == .commit {
       guard row.epoch == group.stored.group.epochNumber else { return true }
       try carryOut(commit: row, in: chat, group, byQueue: true)
+      return queue.blockedBy != chat.id
     } else {
       try receive(row, in: chat, group)
     }

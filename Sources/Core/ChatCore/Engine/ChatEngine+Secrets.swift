@@ -89,16 +89,21 @@ extension ChatEngine {
   }
 
   /// What an ended process left.
-  mutating func dropSecrets() throws(MLSStorageError) { try dropSecrets(under: RecordKey.secrets) }
+  /// - Parameter all: also those whose time has not come.
+  mutating func dropSecrets(all: Bool = false) throws(MLSStorageError) {
+    try dropSecrets(under: RecordKey.secrets, all: all)
+  }
 
-  private mutating func dropSecrets(under prefix: MLSRecordKey) throws(MLSStorageError) {
+  private mutating func dropSecrets(
+    under prefix: MLSRecordKey, all: Bool = false
+  ) throws(MLSStorageError) {
     var transaction = MLSTransaction()
     for key in try storage.keys(under: prefix) {
       guard let record = try storage.read(key),
         let chat = ChatID(bytes: Array(key.name.dropFirst(2).prefix(16)))
       else { continue }
       let endedAt = try KeptSecrets(record).endedAt
-      if chats[chat]?.head.wantsView == true || now.wall < endedAt + configuration.secretLifetime,
+      if !all, chats[chat]?.head.wantsView == true || now.wall < endedAt + configuration.secretLifetime,
         now.wall >= endedAt
       {
         timers[.secrets(chat)] = now.instant + configuration.secretLifetime

@@ -23,7 +23,11 @@ extension ChatEngine {
     }
   }
 
-  mutating func send(_ envelope: Envelope, in chat: Chat) throws(EngineError) {
+  /// - Parameter intent: an operation that is wanted with it, in one transaction.
+  mutating func send(
+    _ envelope: Envelope, in chat: Chat, with intent: GroupOperation.Intent? = nil,
+    _ command: CommandID? = nil
+  ) throws(EngineError) {
     let mustFound = try mustFound(chat)
     let plaintext: [UInt8]
     do throws(ContentError) { plaintext = try envelope.encoded() } catch { throw .content(error) }
@@ -37,6 +41,10 @@ extension ChatEngine {
       transaction.put(entry, entry.key)
       let changes = try chat.transcript?.insertOptimistic(envelope, at: now, in: &transaction) ?? []
       if mustFound { beginFounding(chat, &transaction) }
+      if let intent {
+        let order = put(intent, for: chat, &transaction)
+        if let command { chat.commands[order] = command }
+      }
       try storage.apply(transaction)
       tell(changes, of: chat)
       try advance(chat)
@@ -140,6 +148,14 @@ extension ChatEngine {
     try storage.apply(transaction)
     chat.refusedOnce.remove(entry.id)
     tell(changes, of: chat)
+    // Who came in since cannot read it.
+    guard epoch < chat.head.epoch, chat.head.standing == .active, let transcript = chat.transcript else {
+      return
+    }
+    let profile = transcript.summary.profile
+    if profile.nameVersion.control == entry.id || profile.timerVersion.control == entry.id {
+      try sendControl(.profile(profile), in: chat)
+    }
   }
 
   private mutating func refused(

@@ -41,10 +41,12 @@ extension ChatEngine {
     _ profile: GroupProfile, _ incoming: Incoming, in chat: Chat, _ transaction: inout MLSTransaction
   ) {
     let known = chat.transcript?.summary.profile ?? GroupProfile()
-    guard chat.head.shape.isAdmin(incoming.sender.user) || known == GroupProfile(),
-      profile.nameVersion.seq < incoming.seq,
-      profile.timerVersion.seq < incoming.seq
-    else { return }
+    guard profile.nameVersion.seq < incoming.seq, profile.timerVersion.seq < incoming.seq else { return }
+    var profile = profile
+    if !chat.head.shape.isAdmin(incoming.sender.user), known != GroupProfile() {
+      // A timer is everybody's to set.
+      (profile.name, profile.nameVersion) = (known.name, known.nameVersion)
+    }
     chat.transcript?.adopt(profile, in: &transaction)
   }
 
@@ -128,6 +130,15 @@ extension ChatEngine {
     chat.transcript = transcript
     if !transaction.isEmpty { try storage.apply(transaction) }
     tell(changes, of: chat)
+  }
+
+  /// What disappears while nobody looks, of every chat: one record each (section 3 #30).
+  mutating func scheduleExpiry() {
+    for id in chats.keys {
+      // One that cannot be read shows when the chat is opened.
+      guard let summary = try? ChatSummary.load(id.bytes, from: storage) else { continue }
+      timers[.expiry(id)] = summary.nextExpiry(at: now)
+    }
   }
 
   /// Messages whose time is over go (section 3 #30).

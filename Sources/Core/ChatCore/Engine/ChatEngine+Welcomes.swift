@@ -157,7 +157,15 @@ extension ChatEngine {
   ) throws(MLSStorageError) {
     guard let chat = chats[id] else { return }
     chat.isAskingView = false
-    guard chat.head.standing == .active, case .success(.group(let view)) = result else { return }
+    guard chat.head.standing == .active, chat.head.wantsView else { return }
+    guard case .success(.group(let view)) = result else {
+      guard case .failure(let refusal) = result else { return }
+      // The user left on another device while this one came in: nobody tells it.
+      if refusal.saysOut {
+        return chat.head.shape.isDirect ? try leftElsewhere(chat) : try wasRemoved(from: chat)
+      }
+      return
+    }
     // A newer epoch's name is opened in that epoch.
     if let epoch = view.nameEpoch, epoch > chat.head.epoch { return }
     try load(chat)
@@ -176,6 +184,7 @@ extension ChatEngine {
     save(chat, &transaction)
     try storage.apply(transaction)
     changed(chat)
+    try advanceOperations(of: chat)
   }
 
   private mutating func openProfile(

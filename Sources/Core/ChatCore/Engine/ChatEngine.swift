@@ -70,6 +70,7 @@ package struct ChatEngine: ~Copyable {
   /// Begins to talk to the server, enrolling first where it must; the user is signed in. Once.
   package mutating func start(at now: ChatTime) {
     run(at: now) { (engine) throws(MLSStorageError) in
+      engine.scheduleExpiry()
       guard !engine.isStarted, engine.device.standing != .revoked else { return }
       engine.isStarted = true
       if engine.device.standing == .new { try engine.enrol() } else { try engine.goOn() }
@@ -139,6 +140,13 @@ package struct ChatEngine: ~Copyable {
       switch chat.head.standing {
       // The process may have ended before all of an end was done.
       case .left, .removed: try ended(chat, [])
+      case .draft where chat.operations.isEmpty && chat.outbox.contains(where: { $0.failure == nil }):
+        // Its founding failed, and what waits was not told: it is tried again.
+        try load(chat)
+        var transaction = MLSTransaction()
+        beginFounding(chat, &transaction)
+        try storage.apply(transaction)
+        try advance(chat)
       default: try advance(chat)
       }
     }

@@ -63,7 +63,7 @@ package struct ChatHead: ChatRecord {
   var departed: Set<UserID> = []
   var changed: Set<UserID> = []
   /// The server's view is wanted: who joined does not know the name yet.
-  var wantsView = false
+  package internal(set) var wantsView = false
 
   init(id: ChatID, shape: GroupShape) {
     self.id = id

@@ -55,6 +55,14 @@ enum CommitRules {
     case mayNotGiveRoles
     /// Who joins from outside must be of a member, and do nothing else.
     case externalCommit
+
+    /// Whether it is none when the server says that somebody left, or that a device is gone.
+    var restsOnHearsay: Bool {
+      switch self {
+      case .directMembersChanged, .mayNotRemove, .mayNotRemoveDevice: true
+      default: false
+      }
+    }
   }
 
   /// What the server told before, without which a member may not clear up after others.

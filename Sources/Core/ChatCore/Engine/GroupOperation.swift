@@ -19,6 +19,14 @@ struct GroupOperation: ChatRecord {
     case leave
     /// Comes back by a commit from outside: nobody sent a welcome.
     case rejoin
+
+    /// Whether it seals the name of a group that is there.
+    var sealsName: Bool {
+      switch self {
+      case .add, .remove, .setRole, .tidy, .reset: true
+      case .found, .tellRole, .leave, .rejoin: false
+      }
+    }
   }
 
   /// A commit as it may lie with the server. Until there is an answer the same bytes go out under the same key.
