@@ -220,6 +220,9 @@ let targets: [Target] = [
     dependencies: (base + ["PalbeCrypto", "PalbeMLS", "PalbeChatCore", "PalbeBackendCore", "PalbeBackendKit"])
       .map { .target(name: $0) },
     path: "Tests/Support/ChatKit", swiftSettings: strict),
+  tool(
+    "chat-simulator", "PalbeChatKit", path: "Tests/Support/chat-simulator",
+    extra: ["PalbeUnits", "PalbeCommandLine"]),
 
   .target(
     name: "PalbeSDKKit", dependencies: (base + ["Palbase", "PalbeWebServer"]).map { .target(name: $0) },

@@ -1,4 +1,5 @@
 import PalbeChatCore
+import PalbeChatKit
 import PalbeMLS
 import PalbeUnits
 import Testing
@@ -274,16 +275,7 @@ struct TranscriptLife {
   mutating func check(_ place: Comment) throws {
     let model = TranscriptModel(log, me: TranscriptRig.me.user, cap: rig.limits.rows)
     let page = try rig.transcript.page(limit: .max)
-    let shown = page.rows.map { row in
-      var shown = TranscriptModel.Shown(
-        text: row.text, isEdited: row.isEdited, isDeleted: row.isDeleted, seq: row.seq,
-        expiresAt: row.expiresAt)
-      for tally in row.reactions { shown.reactions[tally.emoji] = Set(tally.users) }
-      if case .failed = row.delivery { shown.isFailed = true }
-      if case .system = row.kind { shown.isSystem = true }
-      shown.quote = row.reply.map { $0.quoteText ?? "" }
-      return shown
-    }
+    let shown = page.rows.map { TranscriptModel.Shown($0) }
     #expect(shown == model.rows, place)
     #expect(rig.unread == model.unread, place)
     let preview = rig.preview.map { $0.text ?? "" }

@@ -1,152 +1,91 @@
 import PalbeChatCore
 import PalbeUnits
 
-/// A seeded random life of some users: what they do, what the network does to them, and where their processes end.
+/// Lives a story: what some users do, what the network does to them, and where their processes end; then everything is
+/// well again, and what must hold is looked at.
+///
+///     var history = try ChatHistory(.make(seed: 7))
+///     let problems = history.run()          // empty, or history.story.text goes into a file
 package struct ChatHistory {
-  package struct Settings: Sendable {
-    package var users = 3
-    package var devices = 5
-    package var steps = 60
-    package var loss = 60
-    package var duplication = 30
-    package var latency = 5...120
-    package var crashes = true
-    package var partitions = true
-
-    package init() {}
-  }
-
   package let world: ChatWorld
-  private var settings: Settings
-  private var number = 0
+  package let story: ChatStory
+  /// Whether names and timers must agree too.
+  package var checksProfiles = false
   /// What was done, for a report.
   package private(set) var log: [String] = []
+  /// The steps that did something.
+  package private(set) var operations = 0
+  var users: [UserID] = []
+  private var number = 0
+  /// Messages that were refused and that somebody may think better of.
+  var texts: [UserID: Int] = [:]
 
-  package init(seed: UInt64, _ settings: Settings = Settings(), registry: CrashRegistry = CrashRegistry())
-    throws
-  {
-    self.settings = settings
-    world = try ChatWorld(seed: seed, registry: registry)
+  package init(_ story: ChatStory, registry: CrashRegistry = CrashRegistry()) throws {
+    self.story = story
+    world = try ChatWorld(seed: story.seed, registry: registry)
   }
 
   /// Lives, heals and comes to rest; what does not hold then.
   package mutating func run() -> [String] {
-    var users: [UserID] = []
-    for place in 0..<settings.devices {
-      let phone = world.addPhone(
-        "u\(place % settings.users).\(place)",
-        of: place < settings.users ? nil : users[place % settings.users])
-      if place < settings.users { users.append(phone.user) }
+    for place in 0..<story.devices {
+      let phone = addPhone(of: place < story.users ? nil : users[place % story.users])
+      if place < story.users { users.append(phone.user) }
     }
     world.settle()
-    world.network.loss = settings.loss
-    world.network.duplication = settings.duplication
-    world.network.latency = settings.latency
-    for _ in 0..<settings.steps { step(users) }
+    world.network.loss = story.loss
+    world.network.duplication = story.duplication
+    world.network.latency = story.latency
+    for step in story.steps {
+      world.random = RandomSource(seed: step.seed)
+      world.run(for: .milliseconds(step.wait))
+      if live(step) { operations += 1 }
+    }
     return heal()
   }
 
-  private mutating func pick<Element>(_ elements: [Element]) -> Element? {
-    elements.isEmpty ? nil : elements[Int.random(in: 0..<elements.count, using: &world.random)]
-  }
+  /// How many processes ended.
+  package var crashes: Int { world.phones.reduce(0) { $0 + $1.crashes } }
 
-  private func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &world.random) < percent }
-
-  private mutating func step(_ users: [UserID]) {
-    world.run(for: .milliseconds(Int.random(in: 0...700, using: &world.random)))
-    guard let phone = pick(world.phones) else { return }
-    guard phone.isRunning else { return world.start(phone) }
-    switch Int.random(in: 0..<100, using: &world.random) {
-    case ..<55: say(phone)
-    case ..<63: begin(phone, users)
-    case ..<78: change(phone, users)
-    case ..<86: read(phone)
-    case ..<91 where settings.partitions:
-      note("\(phone.name) reachable \(!phone.isReachable)")
-      world.setReachable(phone, !phone.isReachable)
-    case ..<94 where settings.partitions: world.dropSocket(phone)
-    case ..<97 where settings.crashes:
-      note("\(phone.name) dies")
-      world.restart(phone)
-    case _ where settings.crashes:
-      let moment: CrashingStorage.Moment = chance(50) ? .before : .after
-      let passes = Int.random(in: 0...5, using: &world.random)
-      note("\(phone.name) will die \(moment) \(passes)")
-      phone.storage.arm(nil, moment, passes: passes)
-    default: break
-    }
-  }
-
-  private mutating func note(_ line: String) {
+  mutating func note(_ line: String) {
     log.append("\(world.now.instant.nanoseconds / 1_000_000) \(line)")
   }
 
-  private func chats(_ phone: Phone) -> [ChatID] { phone.engine?.allChats ?? [] }
-
-  private mutating func say(_ phone: Phone) {
-    guard let chat = pick(chats(phone)) else { return }
+  mutating func nextText() -> String {
     number += 1
-    note("\(phone.name) says m\(number) in \(chat)")
-    let rows = world.rows(phone, chat)
-    if chance(20), let row = pick(rows.filter { $0.kind == .text && !$0.isDeleted }) {
-      let content: Content =
-        chance(70) ? .reaction(target: row.id, emoji: "👍", isRemoved: false) : .delete(target: row.id)
-      if case .delete = content, row.sender?.user != phone.user { return }
-      _ = try? world.use(phone) { (engine, now) throws(EngineError) in
-        try engine.send(content, to: chat, at: now)
-      }
-    } else {
-      _ = try? world.send("m\(number)", from: phone, to: chat)
-    }
+    return "m\(number)"
   }
 
-  private mutating func begin(_ phone: Phone, _ users: [UserID]) {
-    guard let other = pick(users.filter { $0 != phone.user }) else { return }
-    note("\(phone.name) begins a chat")
-    number += 1
-    if chance(50) {
-      guard let chat = try? world.directChat(phone, with: other) else { return }
-      _ = try? world.send("m\(number)", from: phone, to: chat)
-    } else {
-      guard let chat = try? world.groupChat(phone, users.filter { _ in chance(60) }, title: "g\(number)")
-      else { return }
-      _ = try? world.send("m\(number)", from: phone, to: chat)
+  @discardableResult
+  mutating func addPhone(of user: UserID?) -> Phone {
+    let owner = user.flatMap { users.firstIndex(of: $0) } ?? users.count
+    let asks = story.asksConsent
+    // A process ends at a point of its own in each history, whenever it comes there: rare ones take waiting for.
+    var trap: CrashPoint?
+    if story.steps.contains(where: { $0.action == .trap }) {
+      let number = story.seed &* 7 &+ UInt64(world.phones.count)
+      trap = CrashPoint.all[Int(number % UInt64(CrashPoint.all.count))]
     }
-  }
-
-  private mutating func change(_ phone: Phone, _ users: [UserID]) {
-    guard let chat = pick(chats(phone)), let user = pick(users) else { return }
-    let command: EngineCommand =
-      switch Int.random(in: 0..<10, using: &world.random) {
-      case ..<4: .addMember(chat, user)
-      case ..<6: .removeMember(chat, user)
-      case ..<9: .setRole(chat, user, chance(50) ? .admin : .owner)
-      default: .leave(chat)
-      }
-    note("\(phone.name) \(command)")
-    world.command(phone, command)
-  }
-
-  private mutating func read(_ phone: Phone) {
-    guard let chat = pick(chats(phone)), let seq = pick(world.rows(phone, chat).compactMap(\.seq)) else {
-      return
-    }
-    world.command(phone, .markRead(chat, upTo: seq))
+    return world.addPhone("u\(owner).\(world.phones.count)", of: user, trap: trap) { $0.asksConsent = asks }
   }
 
   /// The network is well again and everybody runs; then time goes by until nothing is left to do.
   private mutating func heal() -> [String] {
     note("heals")
+    world.random = RandomSource(seed: story.seed &+ 99)
     world.network = NetworkConditions()
+    world.outage = .zero
     for phone in world.phones {
       phone.storage.disarm()
+      world.setClock(phone, ahead: .zero)
       if !phone.isReachable { world.setReachable(phone, true) }
       if !phone.isRunning { world.start(phone) }
+      for chat in phone.engine?.allChats ?? [] { world.setTyping(false, phone, chat) }
     }
     world.run(for: .seconds(90))
     guard world.settle(within: .seconds(600)) else { return ["never quiet"] + world.violations() }
-    world.run(for: .seconds(5))
+    // What disappears by time, and secrets of epochs that ended meanwhile.
+    world.run(for: .seconds(60))
     world.settle()
-    return world.violations()
+    return world.violations() + world.leftovers() + (checksProfiles ? world.differingProfiles() : [])
   }
 }

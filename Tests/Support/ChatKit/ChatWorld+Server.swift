@@ -5,13 +5,14 @@ import PalbeUnits
 /// Beside the engines: what is done to the server, or asked of it, directly.
 extension ChatWorld {
   func caller(_ phone: Phone) -> Caller {
-    Caller(user: phone.user, device: phone.engine?.deviceName.device)
+    Caller(user: phone.user, device: phone.device?.device)
   }
 
   /// A user removes one of their devices, from another.
   package func revoke(_ phone: Phone, by other: Phone) throws {
-    guard let device = phone.engine?.deviceName.device else { return }
+    guard let device = phone.device?.device else { return }
     _ = try backend.handle(.revokeDevice(device), from: caller(other), at: serverTime)
+    ledger.revoked(device)
     publish()
   }
 

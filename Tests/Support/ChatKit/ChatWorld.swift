@@ -44,6 +44,12 @@ package final class ChatWorld {
   package var tampers: ((Phone, PalbeChatCore.QueueRow) -> PalbeChatCore.QueueRow)?
   /// What the server says instead of looking at a request.
   package var refuses: ((Phone, ServerRequest) -> ServerRefusal?)?
+  /// What the server took, and what must not happen and did.
+  package internal(set) var ledger = Ledger()
+  /// Messages that the server refuses for good, until somebody thinks better of it.
+  var refused: Set<ClientMessageID> = []
+  /// Until then the server answers nothing.
+  var outage: Instant = .zero
 
   private struct Entry {
     let at: Instant
@@ -67,12 +73,27 @@ package final class ChatWorld {
 
   var serverTime: ServerTime { ServerTime(wall: now.wall, instant: now.instant) }
 
+  /// Now, by a device's clock.
+  package func time(of phone: Phone) -> ChatTime {
+    var time = now
+    time.wall = time.wall + phone.clock
+    return time
+  }
+
+  /// Sets a device's clock, which the user may do at any time.
+  package func setClock(_ phone: Phone, ahead: TimeDelta) {
+    phone.clock = ahead
+    phone.engine?.handleTimeout(at: time(of: phone))
+    pump(phone)
+  }
+
   // MARK: Devices
 
   /// A device with a fresh disk, running and enrolling.
   @discardableResult
   package func addPhone(
-    _ name: String, of user: UserID? = nil, _ configure: (inout EngineConfiguration) -> Void = { _ in }
+    _ name: String, of user: UserID? = nil, trap: CrashPoint? = nil,
+    _ configure: (inout EngineConfiguration) -> Void = { _ in }
   ) -> Phone {
     let user = user ?? UserID(at: now.wall, using: &random)
     var configuration = EngineConfiguration(me: user)
@@ -82,6 +103,7 @@ package final class ChatWorld {
     let phone = Phone(
       user: user, name: name, storage: CrashingStorage(registry: registry), configuration: configuration)
     phones.append(phone)
+    if let trap { phone.storage.arm(trap.kind, trap.moment) }
     start(phone)
     return phone
   }
@@ -92,15 +114,20 @@ package final class ChatWorld {
     phone.life += 1
     do throws(EngineError) {
       phone.engine = try ChatEngine.open(
-        phone.configuration, storage: phone.storage, random: RandomSource(seed: random.next()), at: now)
+        phone.configuration, storage: phone.storage, random: RandomSource(seed: random.next()),
+        at: time(of: phone))
     } catch {
       // The process ended in opening: it is begun again.
-      guard case .storage(.unusable) = error else { fatalError("\(phone.name): \(error), seed \(seed)") }
+      guard case .storage(.unusable) = error else {
+        return ledger.complain("\(phone.name) cannot be opened: \(error)")
+      }
       phone.crashes += 1
       schedule(after: 100) { $0.start(phone) }
       return
     }
-    phone.engine!.start(at: now)
+    phone.device = phone.engine?.deviceName
+    phone.beginMirror()
+    phone.engine!.start(at: time(of: phone))
     pump(phone)
     if phone.engine?.isEnrolled == true { connect(phone) }
   }
@@ -132,7 +159,7 @@ package final class ChatWorld {
   ) throws(EngineError) -> Value {
     guard phone.engine != nil else { throw .stopped }
     defer { pump(phone) }
-    return try body(&phone.engine!, now)
+    return try body(&phone.engine!, time(of: phone))
   }
 
   @discardableResult
@@ -160,7 +187,7 @@ package final class ChatWorld {
   package func command(_ phone: Phone, _ command: EngineCommand) -> CommandID {
     let id = CommandID(phone.nextCommand)
     phone.nextCommand += 1
-    phone.engine?.handle(.command(id, command), at: now)
+    phone.engine?.handle(.command(id, command), at: time(of: phone))
     pump(phone)
     return id
   }
@@ -176,7 +203,8 @@ package final class ChatWorld {
 
   /// The rows of a chat, the oldest first.
   package func rows(_ phone: Phone, _ chat: ChatID) -> [Row] {
-    guard phone.isRunning, var transcript = try? phone.engine!.transcript(of: chat, at: now) else {
+    guard phone.isRunning, var transcript = try? phone.engine!.transcript(of: chat, at: time(of: phone))
+    else {
       return []
     }
     return (try? transcript.page(limit: 2_000).rows) ?? []
@@ -187,11 +215,11 @@ package final class ChatWorld {
 
   package func summary(_ phone: Phone, _ chat: ChatID) -> ChatSummary? {
     guard phone.engine != nil else { return nil }
-    return try? phone.engine!.transcript(of: chat, at: now).summary
+    return try? phone.engine!.transcript(of: chat, at: time(of: phone)).summary
   }
 
   package func setTyping(_ isOn: Bool, _ phone: Phone, _ chat: ChatID) {
-    phone.engine?.setTyping(isOn, in: chat, at: now)
+    phone.engine?.setTyping(isOn, in: chat, at: time(of: phone))
     pump(phone)
   }
 
@@ -200,7 +228,7 @@ package final class ChatWorld {
     guard phone.isRunning else { return nil }
     do {
       let secret = try phone.engine!.exportSecret(
-        label: "palbe call media key", length: 32, of: chat, epoch: epoch, at: now)
+        label: "palbe call media key", length: 32, of: chat, epoch: epoch, at: time(of: phone))
       return [UInt8](secret.span)
     } catch { return nil }
   }
@@ -208,7 +236,7 @@ package final class ChatWorld {
   /// Whose devices said that the chat's timer holds there.
   package func timerAcknowledgedBy(_ phone: Phone, _ chat: ChatID) -> [UserID] {
     guard phone.isRunning else { return [] }
-    return (try? phone.engine!.transcript(of: chat, at: now).timerAcknowledgedBy()) ?? []
+    return (try? phone.engine!.transcript(of: chat, at: time(of: phone)).timerAcknowledgedBy()) ?? []
   }
 
   // MARK: Network
@@ -232,12 +260,21 @@ package final class ChatWorld {
       print("\(now.instant.nanoseconds / 1_000_000) \(phone.name) \(String(describing: event).prefix(200))")
     }
     switch event {
-    case .epochChanged(let chat, let epoch, _):
-      if let group = phone.engine?.head(of: chat)?.groupID { phone.epochs[group, default: []].insert(epoch) }
     case .chatChanged(let chat):
-      if let standing = phone.engine?.head(of: chat)?.standing, standing == .removed || standing == .left {
-        phone.wasOut.insert(chat)
+      switch phone.engine?.head(of: chat)?.standing {
+      case .removed, .left, .diverged, .adopting, .resetting:
+        phone.unsure[chat] = ledger.taken.count
+        phone.isOut.insert(chat)
+      case .active where phone.isOut.remove(chat) != nil: phone.unsure[chat] = ledger.taken.count
+      default: break
       }
+    case .transcript(let chat, let changes):
+      for case .inserted(let row) in changes where row.kind == .system(.historyGap) {
+        phone.unsure[chat] = ledger.taken.count
+      }
+      for problem in phone.follow(changes, in: chat) { ledger.complain("\(phone.name): \(problem)") }
+    case .storageFailed(let fault) where fault != .unusable:
+      ledger.complain("\(phone.name) stopped: \(fault)")
     case .enrolled: connect(phone)
     default: break
     }
@@ -253,6 +290,7 @@ package final class ChatWorld {
         "\(now.instant.nanoseconds / 1_000_000) \(phone.name) asks \(String(describing: request.request).prefix(120))"
       )
     }
+    if case .send(let group, let message) = request.request { noteSaid(message.id, phone, in: group) }
     let life = phone.life
     let connection = phone.connection
     let isLost = happens(network.loss) || losesRequest?(phone, request.request) == true
@@ -278,6 +316,10 @@ package final class ChatWorld {
     _ request: EngineRequest, _ phone: Phone, _ connection: UInt64?
   ) -> Result<ServerAnswer, ServerRefusal> {
     if let refusal = refuses?(phone, request.request) { return .failure(refusal) }
+    if now.instant < outage { return .failure(.unavailable) }
+    if case .send(_, let message) = request.request, refused.contains(message.id) {
+      return .failure(.other("message_too_large"))
+    }
     let live = connection.flatMap { owners[$0] === phone ? ConnectionID($0) : nil }
     guard let mapped = ServerMapping.request(request.request, live) else { return .failure(.unreachable) }
     var caller = self.caller(phone)
@@ -289,6 +331,11 @@ package final class ChatWorld {
     do throws(BackendFailure) {
       let answer = ServerMapping.answer(
         try backend.handle(mapped, from: caller, idempotencyKey: key, at: serverTime))
+      if let name = phone.device {
+        ledger.note(request.request, answer, from: name, at: now.wall) { device in
+          phones.first { $0.device?.device == device }?.user
+        }
+      }
       if let tampers, case .queue(let rows, let hasMore) = answer {
         return .success(.queue(rows.map { tampers(phone, $0) }, hasMore: hasMore))
       }
@@ -296,11 +343,20 @@ package final class ChatWorld {
     } catch { return .failure(ServerMapping.refusal(error)) }
   }
 
+  /// What a device means to say.
+  func noteSaid(_ envelope: Envelope, _ phone: Phone, _ chat: ChatID) { ledger.says(envelope, phone, chat) }
+
+  /// A message goes out: it must wait under its name in its sender's transcript.
+  private func noteSaid(_ id: ClientMessageID, _ phone: Phone, in group: GroupID) {
+    guard ledger.said[id] == nil, let chat = phone.engine?.chat(group) else { return }
+    for envelope in phone.unconfirmed(chat) { ledger.says(envelope, phone, chat) }
+  }
+
   private func deliver(
     _ result: Result<ServerAnswer, ServerRefusal>, to request: RequestID, _ phone: Phone, _ life: Int
   ) {
     guard phone.life == life, phone.engine != nil else { return }
-    phone.engine!.handle(.response(request, result), at: now)
+    phone.engine!.handle(.response(request, result), at: time(of: phone))
     pump(phone)
   }
 
@@ -316,7 +372,7 @@ package final class ChatWorld {
       world.nextConnection += 1
       world.owners[id] = phone
       phone.connection = id
-      phone.engine!.handle(.connection(isUp: true), at: world.now)
+      phone.engine!.handle(.connection(isUp: true), at: world.time(of: phone))
       world.pump(phone)
       world.beat(id)
     }
@@ -329,7 +385,7 @@ package final class ChatWorld {
     owners[id] = nil
     backend.connectionClosed(ConnectionID(id))
     publish()
-    phone.engine?.handle(.connection(isUp: false), at: now)
+    phone.engine?.handle(.connection(isUp: false), at: time(of: phone))
     pump(phone)
     if reconnects { connect(phone) }
   }
@@ -348,7 +404,7 @@ package final class ChatWorld {
       if case .subscriptionEnded(let connection, .device, .deviceRevoked) = event,
         let phone = owners[connection.rawValue], phone.isRunning
       {
-        phone.engine?.handle(.live(.deviceRevoked), at: now)
+        phone.engine?.handle(.live(.deviceRevoked), at: time(of: phone))
         pump(phone)
       }
       guard case .publish(let topic, let content) = event else { continue }
@@ -358,7 +414,7 @@ package final class ChatWorld {
         phone.socketTime = due
         schedule(at: due) { world in
           guard phone.connection == connection.rawValue, phone.engine != nil else { return }
-          phone.engine!.handle(.live(live), at: world.now)
+          phone.engine!.handle(.live(live), at: world.time(of: phone))
           world.pump(phone)
         }
       }
@@ -412,7 +468,7 @@ package final class ChatWorld {
     guard next <= end else { return false }
     move(to: next)
     if let due {
-      due.engine!.handleTimeout(at: now)
+      due.engine!.handleTimeout(at: time(of: due))
       pump(due)
     } else if let entry = agenda.first, entry.at <= now.instant {
       agenda.removeFirst()

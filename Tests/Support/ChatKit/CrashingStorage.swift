@@ -1,3 +1,4 @@
+import PalbeChatCore
 import PalbeMLS
 import PalbeUnits
 import Synchronization
@@ -76,6 +77,11 @@ package final class CrashingStorage: MLSStorage {
     throw .unusable
   }
 
+  /// Secrets of epochs of a chat that ended (record kind 5).
+  func keepsSecrets(of chat: ChatID) -> Bool {
+    !disk.keys(under: .application([5] + chat.bytes, in: nil)).isEmpty
+  }
+
   /// What a transaction is about, by the records it touches.
   static func label(of transaction: MLSTransaction) -> String {
     var parts: Set<String> = []
@@ -95,6 +101,8 @@ package final class CrashingStorage: MLSStorage {
       default: parts.insert("other")
       }
     }
-    return parts.sorted().joined(separator: "+")
+    // What goes with everything tells nothing.
+    let telling = parts.subtracting(["head", "keys", "progress"])
+    return (telling.isEmpty ? parts : telling).sorted().joined(separator: "+")
   }
 }

@@ -3,8 +3,8 @@ import PalbeUnits
 
 /// What a transcript must show, worked out anew from everything that ever happened to it: arrays, no records,
 /// nothing kept up to date. Written from the requirements, not from the code that it judges.
-struct TranscriptModel {
-  enum Input {
+package struct TranscriptModel {
+  package enum Input {
     case received(Incoming)
     case made(Envelope, ChatTime)
     case confirmed(ClientMessageID, seq: Int64, ChatTime)
@@ -17,16 +17,32 @@ struct TranscriptModel {
     case system(SystemEvent, seq: Int64)
   }
 
-  struct Shown: Equatable {
-    var text: String?
-    var isEdited = false
-    var isDeleted = false
-    var reactions: [String: Set<UserID>] = [:]
-    var seq: Int64?
-    var isFailed = false
-    var isSystem = false
-    var quote: String?
-    var expiresAt: WallTime?
+  package struct Shown: Equatable {
+    package var text: String?
+    package var mentions: [Mention] = []
+    package var isEdited = false
+    package var isDeleted = false
+    package var reactions: [String: Set<UserID>] = [:]
+    package var seq: Int64?
+    package var isFailed = false
+    package var isSystem = false
+    package var quote: String?
+    package var expiresAt: WallTime?
+
+    /// What a row shows of it. Only texts have one here: what is under a file, and what stands for an application's own
+    /// content, is not looked at.
+    package init(_ row: Row) {
+      if row.kind == .text { (text, mentions) = (row.text, row.mentions) }
+      (isEdited, isDeleted, seq, expiresAt) = (row.isEdited, row.isDeleted, row.seq, row.expiresAt)
+      for tally in row.reactions { reactions[tally.emoji] = Set(tally.users) }
+      if case .failed = row.delivery { isFailed = true }
+      if case .system = row.kind { isSystem = true }
+      quote = row.reply.map { $0.quoteText ?? "" }
+    }
+
+    init(seq: Int64?, isFailed: Bool, isSystem: Bool, expiresAt: WallTime?) {
+      (self.seq, self.isFailed, self.isSystem, self.expiresAt) = (seq, isFailed, isSystem, expiresAt)
+    }
   }
 
   private struct Message {
@@ -52,11 +68,11 @@ struct TranscriptModel {
   let me: UserID
   let cap: Int
 
-  private(set) var rows: [Shown] = []
-  private(set) var unread = 0
-  private(set) var preview: String?
+  package private(set) var rows: [Shown] = []
+  package private(set) var unread = 0
+  package private(set) var preview: String?
 
-  init(_ log: [Input], me: UserID, cap: Int) {
+  package init(_ log: [Input], me: UserID, cap: Int) {
     (self.me, self.cap) = (me, cap)
     var messages: [Message] = []
     var actions: [Action] = []
@@ -206,8 +222,11 @@ struct TranscriptModel {
       var shown = Shown(
         seq: message.seq, isFailed: message.isFailed, isSystem: message.event != nil,
         expiresAt: message.due?.wall)
-      guard let envelope = message.envelope, case .text(let body) = envelope.content else { return shown }
-      shown.text = body.text
+      guard let envelope = message.envelope else { return shown }
+      var isText = false
+      if case .text(let body) = envelope.content {
+        (shown.text, shown.mentions, isText) = (body.text, body.mentions, true)
+      }
       // What others do to a message that the server has not confirmed to us waits until then.
       for word in (message.seq == nil ? [] : settled) + pendingActions {
         switch word.content {
@@ -219,13 +238,15 @@ struct TranscriptModel {
             shown.reactions[emoji, default: []].insert(word.user)
           }
         case .edit(let target, let new) where target == envelope.id && word.user == message.sender:
-          (shown.text, shown.isEdited) = (new.text, true)
+          if isText { (shown.text, shown.mentions, shown.isEdited) = (new.text, new.mentions, true) }
         case .delete(let target) where target == envelope.id && word.user == message.sender:
           shown.isDeleted = true
         default: break
         }
       }
-      if shown.isDeleted { (shown.text, shown.isEdited, shown.reactions) = (nil, false, [:]) }
+      if shown.isDeleted {
+        (shown.text, shown.mentions, shown.isEdited, shown.reactions) = (nil, [], false, [:])
+      }
       return shown
     }
     let confirmed = messages.filter { $0.seq != nil }.sorted { ($0.seq!, $0.part) < ($1.seq!, $1.part) }

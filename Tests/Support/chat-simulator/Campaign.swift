@@ -1,0 +1,178 @@
+import Glibc
+import PalbeChatKit
+import Synchronization
+
+/// Writes to standard error.
+func complain(_ text: String) {
+  let bytes = Array((text + "\n").utf8)
+  write(STDERR_FILENO, bytes, bytes.count)
+}
+
+/// What many histories came to.
+struct Tally: Sendable {
+  var histories = 0
+  var operations = 0
+  var crashes = 0
+  var commits = 0
+  var messages = 0
+  var failures: [(seed: UInt64, problems: [String])] = []
+
+  /// Of one history.
+  init(_ history: ChatHistory, _ problems: [String]) {
+    (histories, operations, crashes) = (1, history.operations, history.crashes)
+    (commits, messages) = (history.world.ledger.commits, history.world.ledger.messages)
+    if !problems.isEmpty { failures = [(history.story.seed, problems)] }
+  }
+
+  init() {}
+
+  mutating func add(_ other: Tally) {
+    histories += other.histories
+    operations += other.operations
+    crashes += other.crashes
+    commits += other.commits
+    messages += other.messages
+    failures += other.failures
+  }
+
+  var summary: String {
+    "\(histories) seeds, \(operations) operations, \(crashes) crashes, \(commits) commits, \(messages) messages"
+  }
+}
+
+/// The histories underway, for who must say what was being lived when the process traps: a seed a job.
+private let underway = Array(0..<64).map { _ in Slot() }
+
+private final class Slot: Sendable {
+  let seed = Atomic<UInt64>(0)
+}
+
+/// Histories from one seed on, several at once.
+struct Campaign {
+  var first: UInt64 = 1
+  var count: UInt64 = 300
+  var minutes: Int?
+  var jobs = 2
+  var shrinks = false
+  var requiresAll = false
+  var isVerbose = false
+  var checksProfiles = false
+
+  /// What the jobs share.
+  private final class Shared: Sendable {
+    private let next: Atomic<UInt64>
+    private let tally = Mutex(Tally())
+
+    init(from first: UInt64) { next = Atomic(first) }
+
+    func takeSeed() -> UInt64 { next.wrappingAdd(1, ordering: .relaxed).oldValue }
+    func add(_ tally: Tally) { self.tally.withLock { $0.add(tally) } }
+    var result: Tally { tally.withLock { $0 } }
+  }
+
+  /// Returns the exit code.
+  func run() async -> Int32 {
+    reportTraps()
+    let registry = CrashRegistry()
+    let shared = Shared(from: first)
+    let end = minutes.map { ContinuousClock.now + .seconds(60 * $0) }
+    await withTaskGroup(of: Void.self) { group in
+      for job in 0..<jobs { group.addTask { live(shared, registry, until: end, job: job) } }
+    }
+    return report(shared.result, registry)
+  }
+
+  private func live(
+    _ shared: Shared, _ registry: CrashRegistry, until end: ContinuousClock.Instant?, job: Int
+  ) {
+    while true {
+      let seed = shared.takeSeed()
+      if seed - first >= count, end.map({ ContinuousClock.now >= $0 }) ?? true { return }
+      underway[job].seed.store(seed, ordering: .relaxed)
+      guard var history = try? ChatHistory(.make(seed: seed), registry: registry) else { return }
+      history.checksProfiles = checksProfiles
+      let problems = history.run()
+      if isVerbose || !problems.isEmpty {
+        complain("seed \(seed): \(problems.first.map { String($0.prefix(400)) } ?? "ok")")
+      }
+      shared.add(Tally(history, problems))
+    }
+  }
+
+  private func report(_ tally: Tally, _ registry: CrashRegistry) -> Int32 {
+    print(tally.summary)
+    let missed = CrashPoint.all.map(\.name).filter { !registry.hit.contains($0) }
+    let unknown = registry.seen.subtracting(CrashPoint.kinds).sorted()
+    print("\(CrashPoint.all.count - missed.count) of \(CrashPoint.all.count) crash points hit")
+    for point in missed { print("not hit: \(point)") }
+    for kind in unknown { print("not in the register: \(kind)") }
+    if let worst = tally.failures.min(by: { $0.seed < $1.seed }) {
+      print("\(tally.failures.count) histories failed; the first: chat-simulator replay \(worst.seed)")
+      if shrinks { printShrunk(.make(seed: worst.seed)) }
+      return 1
+    }
+    return requiresAll && !(missed.isEmpty && unknown.isEmpty) ? 1 : 0
+  }
+}
+
+private func problems(of story: ChatStory) -> [String] {
+  guard var history = try? ChatHistory(story) else { return ["no server"] }
+  return history.run()
+}
+
+private func printShrunk(_ story: ChatStory) {
+  let small = story.shrunk { !problems(of: $0).isEmpty }
+  print("# \(problems(of: small).first ?? "fails no more")")
+  print(small.text, terminator: "")
+}
+
+/// Lives one history and prints it; the exit code.
+func replay(_ name: String, shrinks: Bool, traces: Bool) -> Int32 {
+  reportTraps()
+  guard let story = UInt64(name).map({ .make(seed: $0) }) ?? file(name).flatMap({ ChatStory(text: $0) })
+  else {
+    complain("chat-simulator: '\(name)' is no seed and no file of a history")
+    return 2
+  }
+  underway[0].seed.store(story.seed, ordering: .relaxed)
+  if shrinks {
+    guard !problems(of: story).isEmpty else {
+      print("nothing fails")
+      return 0
+    }
+    printShrunk(story)
+    return 1
+  }
+  guard var history = try? ChatHistory(story) else { return 2 }
+  history.world.traces = traces
+  let problems = history.run()
+  for line in history.log { print(line) }
+  for problem in problems { print("FAILED \(problem)") }
+  print(
+    "\(history.operations) operations, \(history.crashes) crashes, \(history.world.ledger.messages) messages")
+  return problems.isEmpty ? 0 : 1
+}
+
+/// A text file without its lines of comment; nil for none.
+private func file(_ path: String) -> String? {
+  guard let file = fopen(path, "r") else { return nil }
+  defer { fclose(file) }
+  var bytes: [UInt8] = []
+  while case let byte = fgetc(file), byte != EOF { bytes.append(UInt8(truncatingIfNeeded: byte)) }
+  return String(decoding: bytes, as: UTF8.self).split(separator: "\n").filter { !$0.hasPrefix("#") }
+    .joined(separator: "\n")
+}
+
+/// A trap ends all jobs at once: at least it says which histories were being lived.
+private func reportTraps() {
+  for signal in [SIGILL, SIGTRAP, SIGABRT, SIGSEGV, SIGBUS] {
+    Glibc.signal(signal) { number in
+      for slot in underway {
+        let seed = slot.seed.load(ordering: .relaxed)
+        if seed != 0 { complain("trapped while living seed \(seed)") }
+      }
+      Glibc.signal(number, SIG_DFL)
+      raise(number)
+    }
+  }
+}
