@@ -112,7 +112,8 @@ let targets: [Target] = [
 
   // IO: no Core.
   library("IO", "EventLoop", base + ["CPalbeLinux"], settings: strict),
-  library("IO", "WebServer", base + ["CPalbeLinux", "CPalbeWebSockets"], settings: strict),
+  library(
+    "IO", "WebServer", base + ["CPalbeLinux", "CPalbeWebSockets", "PalbeEventLoop"], settings: strict),
   library("IO", "CommandLine", ["PalbeWire"], settings: strict),
   library("IO", "SQLStore", base + ["PalbeCrypto", "CPalbeSQLite"], settings: strict),
   library("IO", "MediaFiles", base, settings: strict),

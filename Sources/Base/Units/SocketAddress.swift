@@ -39,6 +39,9 @@ public struct SocketAddress: Hashable, Sendable, BitwiseCopyable {
     self.port = port
   }
 
+  /// "0.0.0.0" or "::": every address of a host.
+  public var isUnspecified: Bool { high == 0 && low == 0 }
+
   /// The same address and port, of a TCP connection.
   public var overTCP: SocketAddress {
     var address = self

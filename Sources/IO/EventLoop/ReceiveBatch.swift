@@ -104,7 +104,7 @@ public struct ReceiveBatch: ~Copyable, @unchecked Sendable {
 
 extension SocketAddress {
   /// From the system's form; nil for another family than IPv4 and IPv6.
-  init?(_ storage: UnsafePointer<sockaddr_storage>) {
+  package init?(_ storage: UnsafePointer<sockaddr_storage>) {
     var high: UInt64 = 0
     var low: UInt64 = 0
     var port: UInt16 = 0

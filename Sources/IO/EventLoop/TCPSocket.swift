@@ -13,11 +13,13 @@ public final class TCPListener: Sendable {
   ///
   /// - Parameter isDualStack: an IPv6 listener bound to "::" also takes IPv4.
   public init(binding address: SocketAddress, isDualStack: Bool = false) throws(SocketError) {
-    (fileDescriptor, localAddress) = try Self.open(address, isDualStack)
+    (fileDescriptor, localAddress) = try Self.open(address, isDualStack: isDualStack, backlog: 128)
   }
 
-  private static func open(
-    _ address: SocketAddress, _ isDualStack: Bool
+  /// The same as a descriptor, for who closes it.
+  /// - Parameter backlog: connections that wait to be taken.
+  package static func open(
+    _ address: SocketAddress, isDualStack: Bool, backlog: Int32
   ) throws(SocketError) -> (descriptor: Int32, address: SocketAddress) {
     let isIPv6 = address.family == .ipv6
     let descriptor = palbe_tcp_socket(isIPv6 ? 1 : 0)
@@ -33,7 +35,7 @@ public final class TCPListener: Sendable {
       guard palbe_bind(descriptor, &storage, length) == 0 else {
         throw SocketError(.bind, port: address.port)
       }
-      guard listen(descriptor, 128) == 0, palbe_set_nonblocking(descriptor) == 0 else {
+      guard listen(descriptor, backlog) == 0, palbe_set_nonblocking(descriptor) == 0 else {
         throw SocketError(.socket, port: address.port)
       }
       length = socklen_t(MemoryLayout<sockaddr_storage>.size)
@@ -52,15 +54,23 @@ public final class TCPListener: Sendable {
   /// The next connection; nil when none waits. Throws when the process can hold no more descriptors or the system no more
   /// sockets: the connection still waits then.
   public func accept() throws(SystemError) -> TCPStream? {
+    guard let (descriptor, remote) = try Self.accept(from: fileDescriptor) else { return nil }
+    return TCPStream(fileDescriptor: descriptor, remoteAddress: remote.overTCP)
+  }
+
+  /// The same of any listening descriptor; the connection is closed by whoever takes it.
+  package static func accept(
+    from listener: Int32
+  ) throws(SystemError) -> (descriptor: Int32, remote: SocketAddress)? {
     while true {
       var storage = sockaddr_storage()
-      let descriptor = palbe_accept(fileDescriptor, &storage)
+      let descriptor = palbe_accept(listener, &storage)
       if descriptor >= 0 {
         guard let remote = SocketAddress(&storage) else {
           close(descriptor)
           continue
         }
-        return TCPStream(fileDescriptor: descriptor, remoteAddress: remote.overTCP)
+        return (descriptor, remote)
       }
       switch errno {
       case EAGAIN: return nil

@@ -1,6 +1,6 @@
-import CPalbeLinux
 import CPalbeWebSockets
 import Glibc
+import PalbeEventLoop
 import PalbeUnits
 
 /// The socket on which a server hears of new connections.
@@ -12,38 +12,18 @@ struct ListeningSocket {
 
   /// Binds and listens. "::" is all addresses of both families, or all IPv4 ones where the host has no IPv6.
   init(_ address: SocketAddress) throws(WebServerError) {
-    let isAny = address.family == .ipv6 && address.high == 0 && address.low == 0
-    var wanted = address
-    var descriptor = palbe_tcp_socket(address.family == .ipv6 ? 1 : 0)
-    if descriptor < 0, errno == EAFNOSUPPORT, isAny {
-      wanted = SocketAddress(ipv4: 0, 0, 0, 0, port: address.port)
-      descriptor = palbe_tcp_socket(0)
+    let isAny = address.family == .ipv6 && address.isUnspecified
+    func open(_ address: SocketAddress) throws(SocketError) -> (descriptor: Int32, address: SocketAddress) {
+      try TCPListener.open(address, isDualStack: isAny, backlog: SOMAXCONN)
     }
-    guard descriptor >= 0 else { throw errno == EAFNOSUPPORT ? .addressNotAvailable : .noResources }
-    var yes: Int32 = 1
-    // A restart need not wait until connections of the old process are forgotten.
-    setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, 4)
-    if wanted.family == .ipv6 {
-      var onlyIPv6: Int32 = isAny ? 0 : 1
-      setsockopt(descriptor, Int32(IPPROTO_IPV6), IPV6_V6ONLY, &onlyIPv6, 4)
-    }
-    var storage = sockaddr_storage()
-    let length = palbe_address_encode(
-      &storage, wanted.family == .ipv6 ? 1 : 0, wanted.high, wanted.low, wanted.port, 0)
-    guard palbe_bind(descriptor, &storage, length) == 0, listen(descriptor, SOMAXCONN) == 0,
-      palbe_set_nonblocking(descriptor) == 0
-    else {
-      let code = errno
-      close(descriptor)
-      switch code {
-      case EADDRINUSE: throw .portInUse(address.port)
-      case EACCES, EPERM: throw .permissionDenied(address.port)
-      case EADDRNOTAVAIL: throw .addressNotAvailable
-      default: throw .noResources
+    let actual: SocketAddress
+    do throws(SocketError) {
+      do throws(SocketError) { (descriptor, actual) = try open(address) } catch {
+        guard isAny, error.isFamilyMissing else { throw error }
+        (descriptor, actual) = try open(SocketAddress(ipv4: 0, 0, 0, 0, port: address.port))
       }
-    }
-    self.descriptor = descriptor
-    port = localPort(of: descriptor)
+    } catch { throw WebServerError(error) }
+    port = actual.port
   }
 }
 
@@ -56,26 +36,21 @@ extension ServerService {
   /// Takes those who wait, as many as one turn should.
   func acceptConnections() {
     guard let listener, let vhost = lws_get_vhost(listener) else { return }
-    for _ in 0..<Self.acceptsPerTurn {
-      var storage = sockaddr_storage()
-      let descriptor = palbe_accept(lws_get_socket_fd(listener), &storage)
-      guard descriptor >= 0 else {
-        switch errno {
-        case EAGAIN: return
-        // The connection was gone before it was taken, or a signal came.
-        case ECONNABORTED, EINTR: continue
-        default: return pauseAccepting(listener, because: String(cString: strerror(errno)))
+    do throws(SystemError) {
+      for _ in 0..<Self.acceptsPerTurn {
+        guard let (descriptor, peer) = try TCPListener.accept(from: lws_get_socket_fd(listener)) else {
+          return
         }
+        guard admits(peer) else {
+          close(descriptor)
+          continue
+        }
+        var yes: Int32 = 1
+        setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &yes, 4)
+        // One that it cannot take it closes.
+        _ = lws_adopt_socket_vhost(vhost, descriptor)
       }
-      guard admits(peerAddress(of: descriptor)) else {
-        close(descriptor)
-        continue
-      }
-      var yes: Int32 = 1
-      setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &yes, 4)
-      // One that it cannot take it closes.
-      _ = lws_adopt_socket_vhost(vhost, descriptor)
-    }
+    } catch { pauseAccepting(listener, because: String(cString: strerror(error.code))) }
   }
 
   /// Those who connect wait in the kernel meanwhile; connections that are there go on.

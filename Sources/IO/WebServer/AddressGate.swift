@@ -1,4 +1,4 @@
-import Glibc
+import PalbeEventLoop
 import PalbeUnits
 
 /// Holds addresses to their limits. Its tables do not grow beyond what the server allows in all.
@@ -39,12 +39,12 @@ struct AddressGate {
   mutating func admits(_ peer: SocketAddress) -> Bool {
     guard isLimited(peer) else { return true }
     return counts[network(of: peer), default: 0] < limits.connectionCount
-      && connections.take(from: peer, at: .now)
+      && connections.take(from: peer, at: MonotonicClock.now())
   }
 
   /// Whether a request is looked at.
   mutating func admitsRequest(from peer: SocketAddress) -> Bool {
-    !isLimited(peer) || requests.take(from: peer, at: .now)
+    !isLimited(peer) || requests.take(from: peer, at: MonotonicClock.now())
   }
 
   mutating func opened(_ peer: SocketAddress) { counts[network(of: peer), default: 0] += 1 }
@@ -53,14 +53,5 @@ struct AddressGate {
     let network = network(of: peer)
     guard let count = counts[network] else { return }
     counts[network] = count > 1 ? count - 1 : nil
-  }
-}
-
-extension Instant {
-  /// By the steady clock.
-  static var now: Instant {
-    var time = timespec()
-    clock_gettime(CLOCK_MONOTONIC, &time)
-    return Instant(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
   }
 }

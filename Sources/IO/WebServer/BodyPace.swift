@@ -1,4 +1,5 @@
 import CPalbeWebSockets
+import PalbeEventLoop
 import PalbeUnits
 
 /// Whether a request's body comes fast enough, so that nobody holds a connection with a byte now and then.
@@ -65,7 +66,7 @@ extension ServerService {
       let isStreamed = connection.upload != nil
       connection.pace = BodyPace(
         rate: limits.bodyRate, window: isStreamed ? limits.streamTimeout : limits.requestTimeout,
-        time: isStreamed ? nil : limits.bodyTimeout, at: .now)
+        time: isStreamed ? nil : limits.bodyTimeout, at: MonotonicClock.now())
       palbe_lws_call_after(identity, paceInterval)
     }
     connection.pace?.received(byteCount)
@@ -73,7 +74,7 @@ extension ServerService {
 
   /// The connection's timer in the middle of a body.
   func checkPace(_ identity: OpaquePointer, _ connection: ServerConnection) -> Int32 {
-    guard connection.pace?.isTooSlow(at: .now) == true else {
+    guard connection.pace?.isTooSlow(at: MonotonicClock.now()) == true else {
       if connection.upload?.isPaused != true {
         palbe_lws_await_body(identity, Int32(clamping: limits.requestTimeout.wholeSeconds))
       }

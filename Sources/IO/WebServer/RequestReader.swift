@@ -1,5 +1,7 @@
 import CPalbeLinux
 import CPalbeWebSockets
+import Glibc
+import PalbeEventLoop
 import PalbeUnits
 
 /// Copies a request out of the library's header table, which lives only during a callback.
@@ -125,27 +127,8 @@ struct RequestReader {
 func peerAddress(of descriptor: Int32) -> SocketAddress {
   var storage = sockaddr_storage()
   var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
-  guard palbe_getpeername(descriptor, &storage, &length) == 0, let address = decode(&storage) else {
+  guard palbe_getpeername(descriptor, &storage, &length) == 0, let address = SocketAddress(&storage) else {
     return SocketAddress(ipv4: 0, 0, 0, 0, port: 0)
   }
-  return address
-}
-
-/// The port that a socket is bound to.
-func localPort(of descriptor: Int32) -> UInt16 {
-  var storage = sockaddr_storage()
-  var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
-  guard palbe_getsockname(descriptor, &storage, &length) == 0 else { return 0 }
-  return decode(&storage)?.port ?? 0
-}
-
-private func decode(_ storage: inout sockaddr_storage) -> SocketAddress? {
-  var high: UInt64 = 0
-  var low: UInt64 = 0
-  var port: UInt16 = 0
-  let family = palbe_address_decode(&storage, &high, &low, &port)
-  guard family != 0 else { return nil }
-  var address = SocketAddress(ipv6High: high, low: low, port: port)
-  if family == 4 { address.family = .ipv4 }
   return address
 }

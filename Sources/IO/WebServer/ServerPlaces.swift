@@ -1,4 +1,5 @@
 import CPalbeWebSockets
+import PalbeEventLoop
 import PalbeUnits
 
 /// Who gets a place, and who makes room.
@@ -15,7 +16,7 @@ extension ServerService {
     guard connections.count < limits.connectionCount + Self.endingLimit, gate.admits(peer) else {
       return false
     }
-    let now = Instant.now
+    let now = MonotonicClock.now()
     if fresh.count >= limits.freshConnectionCount {
       guard let oldest = fresh.oldest(), dismiss(oldest, at: now) else { return false }
     } else if connections.count - endingCount >= limits.connectionCount {
@@ -44,13 +45,13 @@ extension ServerService {
 
   /// The connection has no request yet.
   func enterFresh(_ identity: OpaquePointer, _ connection: ServerConnection) {
-    connection.idleTicket = .fresh(fresh.enter(identity, at: .now))
+    connection.idleTicket = .fresh(fresh.enter(identity, at: MonotonicClock.now()))
   }
 
   /// The connection has no request any more.
   func enterKept(_ identity: OpaquePointer, _ connection: ServerConnection) {
     leaveIdle(connection)
-    connection.idleTicket = .kept(kept.enter(identity, at: .now))
+    connection.idleTicket = .kept(kept.enter(identity, at: MonotonicClock.now()))
   }
 
   /// A request came, or the connection's end.

@@ -1,4 +1,5 @@
 import CPalbeWebSockets
+import PalbeEventLoop
 import PalbeUnits
 
 /// Bodies that are never whole in memory: a piece is asked for when the one before is gone.
@@ -57,7 +58,7 @@ extension ServerService {
     guard let upload = connection.upload, upload.isPaused else { return }
     connection.upload?.isPaused = false
     guard !upload.isComplete else { return }
-    connection.pace?.resume(at: .now)
+    connection.pace?.resume(at: MonotonicClock.now())
     lws_rx_flow_control(identity, 1)
     palbe_lws_await_body(identity, Int32(clamping: limits.streamTimeout.wholeSeconds))
   }

@@ -1,6 +1,7 @@
 import CPalbeLinux
 import CPalbeWebSockets
 import Glibc
+import PalbeEventLoop
 import PalbeUnits
 import Synchronization
 
@@ -26,6 +27,18 @@ public enum WebServerError: Error, Hashable, Sendable, CustomStringConvertible {
     case .noResources: "no memory, thread or descriptor left for the web server"
     case .certificate(let error): error.description
     }
+  }
+}
+
+extension WebServerError {
+  init(_ error: SocketError) {
+    self =
+      switch error {
+      case .portInUse(let port): .portInUse(port)
+      case .addressNotAvailable: .addressNotAvailable
+      case .permissionDenied(let port): .permissionDenied(port)
+      case .system: error.isFamilyMissing ? .addressNotAvailable : .noResources
+      }
   }
 }
 

@@ -57,8 +57,6 @@ package final class BackendLoop: Sendable {
     package var overloadCount: UInt64 = 0
     /// How often the store was opened again.
     package var reopenCount: UInt64 = 0
-    /// Requests refused because the store could not work.
-    package var faultCount: UInt64 = 0
     /// Rows in all queues.
     package var queueRowCount: Int64 = 0
   }

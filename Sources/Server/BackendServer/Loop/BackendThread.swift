@@ -151,15 +151,12 @@ final class BackendThread {
     // Before the answers: who has one and asks for the metrics finds it counted.
     countQueueRows()
     var changed: [DeviceID] = []
-    var faults: UInt64 = 0
     for (item, result) in zip(items, results) {
       switch result {
       case .success(.queue(let rows, _)) where rows.isEmpty && park(item): continue
       case _ where item.patience != nil: watch(item.call.caller.device, false)
       case .success: if case .revokeDevice(let device) = item.call.request { changed.append(device) }
-      case .failure(.unavailable(let fault)):
-        faults += 1
-        deliver(.storeFault(fault), [])
+      case .failure(.unavailable(let fault)): deliver(.storeFault(fault), [])
       case .failure: break
       }
       item.answer(result)
@@ -167,7 +164,6 @@ final class BackendThread {
     counts.add {
       $0.requestCount += UInt64(items.count)
       $0.batchCount += 1
-      $0.faultCount += faults
     }
     askAgain(changed)
     deliverEvents()

@@ -19,6 +19,11 @@ package final class FaultLog: Sendable {
   private struct Entry {
     var total: UInt64 = 0
     var recurrence = Recurrence()
+
+    mutating func note(at now: Instant) -> UInt64? {
+      total += 1
+      return recurrence.note(at: now)
+    }
   }
 
   private let log: ServerLog
@@ -28,11 +33,8 @@ package final class FaultLog: Sendable {
 
   /// Any thread; does not block.
   func note(_ fault: StoreFault, of store: Store, at now: Instant = MonotonicClock.now()) {
-    let count: UInt64? = entries.withLock { entries in
-      entries[Kind(store: store, fault: fault), default: Entry()].total += 1
-      return entries[Kind(store: store, fault: fault)]?.recurrence.note(at: now)
-    }
-    guard let count else { return }
+    let kind = Kind(store: store, fault: fault)
+    guard let count = entries.withLock({ $0[kind, default: Entry()].note(at: now) }) else { return }
     log.write(
       .warning, "store fault",
       [("store", store.rawValue), ("fault", "\(fault)"), ("reason", fault.words), ("count", "\(count)")])

@@ -192,9 +192,13 @@ extension SQLiteBackendStore {
     of device: DeviceID, at time: WallTime, isLastResort: Bool
   ) throws(BackendFailure) -> ClaimedKeyPackage? {
     try sql { (connection) throws(SQLError) in
-      let first = try unused("key, blob", device, time, isLastResort: false)
-      let oldest = try first.first { (row) throws(SQLError) in (try row.key(0), row.bytes(1)) }
-      if !isLastResort, let (key, blob) = oldest {
+      let oldest: (Int64, [UInt8])? =
+        isLastResort
+        ? nil
+        : try unused("key, blob", device, time, isLastResort: false).first { (row) throws(SQLError) in
+          (try row.key(0), row.bytes(1))
+        }
+      if let (key, blob) = oldest {
         let use = try connection.statement("UPDATE key_package SET used = 1, blob = x'' WHERE key = ?")
         use.bind(1, key)
         try use.run()

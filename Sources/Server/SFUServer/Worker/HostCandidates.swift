@@ -40,8 +40,3 @@ struct HostCandidates {
     return hostAddresses.filter { address.family == .ipv6 || $0.family == .ipv4 }
   }
 }
-
-extension SocketAddress {
-  /// "0.0.0.0" or "::".
-  var isUnspecified: Bool { high == 0 && low == 0 }
-}
