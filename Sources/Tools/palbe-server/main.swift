@@ -8,12 +8,6 @@ var program = Program(
   commands: [ServeCommand.command, ConfigCommand.command, DataCommands.backup, DataCommands.check])
 program.commands.append(program.completionCommand)
 
-/// Writes a line at once, also into a pipe.
-func put(_ line: String, to descriptor: Int32) {
-  let bytes = Array((line + "\n").utf8)
-  _ = write(descriptor, bytes, bytes.count)
-}
-
 /// Ends the program with one line; by default for what was asked in a wrong way.
 func fail(_ reason: String, code: Int32 = 2) -> Never {
   complain(reason)

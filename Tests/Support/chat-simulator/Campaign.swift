@@ -1,12 +1,10 @@
 import Glibc
 import PalbeChatKit
+import PalbeCommandLine
 import Synchronization
 
 /// Writes to standard error.
-func complain(_ text: String) {
-  let bytes = Array((text + "\n").utf8)
-  write(STDERR_FILENO, bytes, bytes.count)
-}
+func complain(_ text: String) { put(text, to: STDERR_FILENO) }
 
 /// What many histories came to.
 struct Tally: Sendable {

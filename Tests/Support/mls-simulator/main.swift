@@ -23,10 +23,7 @@ let program = Program(
   ])
 
 /// Writes to standard error.
-func complain(_ text: String) {
-  let bytes = Array((text + "\n").utf8)
-  write(STDERR_FILENO, bytes, bytes.count)
-}
+func complain(_ text: String) { put(text, to: STDERR_FILENO) }
 
 do throws(ArgumentError) {
   switch try program.request(CommandLine.arguments.dropFirst()) {

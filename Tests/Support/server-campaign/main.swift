@@ -20,10 +20,7 @@ let program = Program(
       examples: ["server-campaign run", "server-campaign run --operations 5000 --clients 10 --kills 5"])
   ])
 
-func complain(_ text: String) {
-  let bytes = Array((text + "\n").utf8)
-  write(STDERR_FILENO, bytes, bytes.count)
-}
+func complain(_ text: String) { put(text, to: STDERR_FILENO) }
 
 do {
   switch try program.request(CommandLine.arguments.dropFirst()) {

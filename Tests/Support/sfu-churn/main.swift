@@ -23,10 +23,7 @@ let program = Program(
       examples: ["sfu-churn run", "sfu-churn run --seconds 20 --participants 50"])
   ])
 
-func complain(_ text: String) {
-  let bytes = Array((text + "\n").utf8)
-  write(STDERR_FILENO, bytes, bytes.count)
-}
+func complain(_ text: String) { put(text, to: STDERR_FILENO) }
 
 func percent(_ part: Double) -> String { "\((part * 1_000).rounded() / 10) %" }
 

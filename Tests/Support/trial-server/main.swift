@@ -25,11 +25,6 @@ let program = Program(
       examples: ["trial-server serve --data /tmp/data --leak log"])
   ])
 
-func say(_ line: String, to descriptor: Int32 = STDOUT_FILENO) {
-  let bytes = Array((line + "\n").utf8)
-  write(descriptor, bytes, bytes.count)
-}
-
 func serve(_ arguments: ParsedArguments) throws {
   let signals = try SignalWatch()
   SignalWatch.ignoreBrokenPipes()
@@ -55,18 +50,18 @@ func serve(_ arguments: ParsedArguments) throws {
   }
   let server = try BackendServer(configuration) { leak?.watch($0) }
   leak?.begin(server)
-  say("trial-server listening: http://127.0.0.1:\(server.port)")
-  say("metrics: http://127.0.0.1:\(server.metricsPort ?? 0)")
+  put("trial-server listening: http://127.0.0.1:\(server.port)")
+  put("metrics: http://127.0.0.1:\(server.metricsPort ?? 0)")
   _ = signals.wait()
   server.stop()
 }
 
 do {
   switch try program.request(CommandLine.arguments.dropFirst()) {
-  case .print(let text): say(text)
+  case .print(let text): put(text)
   case .run(_, let arguments): try serve(arguments)
   }
 } catch {
-  say("trial-server: \(error)", to: STDERR_FILENO)
+  put("trial-server: \(error)", to: STDERR_FILENO)
   exit(2)
 }
