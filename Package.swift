@@ -150,7 +150,9 @@ let targets: [Target] = [
     settings: strict),
   sdk(
     "PalbeMessaging",
-    base + ["Palbase", "Palbe", "PalbeCrypto", "PalbeMLS", "PalbeMLSFiles", "PalbeSQLStore"]),
+    base + [
+      "Palbase", "Palbe", "PalbeCrypto", "PalbeMLS", "PalbeMLSFiles", "PalbeSQLStore", "PalbeChatCore",
+    ]),
   sdk(
     "PalbeCall",
     base + [
