@@ -40,6 +40,10 @@ final class Chat {
   /// Who asked for an operation, by its order; nobody any more after a restart.
   var commands: [UInt64: CommandID] = [:]
   var sending = Sending.idle
+  /// Files whose upload the shell was told to begin.
+  var wantedUploads: Set<ClientMessageID> = []
+  /// What its messages' deadlines are, as its summary had it last.
+  var deadlines: [ChatDeadline] = []
   /// Messages that the server refused once although they fit.
   var refusedOnce: Set<ClientMessageID> = []
   var run: Run?

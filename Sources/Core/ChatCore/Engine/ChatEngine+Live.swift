@@ -90,20 +90,25 @@ extension ChatEngine {
       if !isOnline, clearTyping(of: user, in: chat) { tellTyping(in: chat) }
     case .delivered(let group, let user, _, let seq):
       guard user != me, let chat = chat(named: group) else { return }
-      let base = chat.head.seqBase
-      try change(chat) { (transcript, transaction) throws(MLSStorageError) in
-        try transcript.note(.delivered, by: user, upTo: seq + base, in: &transaction)
-        return []
-      }
+      try note(.delivered, by: user, upTo: seq, in: chat)
     case .read(let group, let user, let seq):
       guard let chat = chat(named: group) else { return }
-      let base = chat.head.seqBase
-      guard user != me else { return try readElsewhere(chat, upTo: seq + base) }
-      try change(chat) { (transcript, transaction) throws(MLSStorageError) in
-        try transcript.note(.read, by: user, upTo: seq + base, in: &transaction)
-        return []
-      }
+      guard user != me else { return try readElsewhere(chat, upTo: seq + chat.head.seqBase) }
+      try note(.read, by: user, upTo: seq, in: chat)
     }
+  }
+
+  private mutating func note(
+    _ kind: ReceiptKind, by user: UserID, upTo seq: Int64, in chat: Chat
+  ) throws(MLSStorageError) {
+    let base = chat.head.seqBase
+    guard seq <= TranscriptPosition.maximumSeq else { return }
+    var hasMoved = false
+    try change(chat) { (transcript, transaction) throws(MLSStorageError) in
+      hasMoved = try transcript.note(kind, by: user, upTo: seq + base, in: &transaction)
+      return []
+    }
+    if hasMoved { events.append(.receipts(chat.id)) }
   }
 
   // MARK: Typing

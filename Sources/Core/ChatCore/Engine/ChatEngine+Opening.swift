@@ -11,9 +11,12 @@ struct NamedDevices: CredentialPolicy {
 }
 
 extension ChatEngine {
-  /// Opens what is stored, or begins. A new device gets its key and its name here, before any server hears of it.
+  /// Opens what is stored, or begins. A new device gets its key and its name here, before any server hears of it. Of a chat
+  /// two small records are read, and what waits in it; messages whose time is over meanwhile go (section 3 #30).
+  /// - Parameter summaries: of all chats, where the caller has read them already.
   package static func open(
-    _ configuration: EngineConfiguration, storage: any MLSStorage, random: RandomSource, at now: ChatTime
+    _ configuration: EngineConfiguration, storage: any MLSStorage, summaries: [ChatSummary]? = nil,
+    random: RandomSource, at now: ChatTime
   ) throws(EngineError) -> ChatEngine {
     var settings = MLSConfiguration()
     settings.extensionTypes = [GroupShape.extensionType]
@@ -32,7 +35,15 @@ extension ChatEngine {
     }
     guard record.name.user == configuration.me else { throw .wrongUser }
     var engine = ChatEngine(configuration, storage, random, client, record, now)
-    do throws(MLSStorageError) { try engine.load() } catch { throw .storage(error) }
+    do throws(MLSStorageError) {
+      try engine.load()
+      // One that cannot be read shows when the chat is opened.
+      if let summaries {
+        try engine.expire(by: summaries)
+      } else {
+        try engine.expire(by: try ChatSummary.survey(in: storage).chats)
+      }
+    } catch { throw .storage(error) }
     return engine
   }
 
@@ -81,6 +92,27 @@ extension ChatEngine {
       nextOrder = max(nextOrder, operation.order + 1)
     }
     try dropSecrets()
+  }
+
+  /// Takes away what is over by now, and notes when more will be.
+  private mutating func expire(by summaries: [ChatSummary]) throws(MLSStorageError) {
+    for summary in summaries {
+      guard let id = ChatID(bytes: summary.chat), let chat = chats[id] else { continue }
+      chat.deadlines = summary.deadlines
+      if chat.deadlines.contains(where: { $0.isDue(at: now) }) { try expireUnseen(in: chat) }
+      scheduleExpiry(of: chat)
+    }
+  }
+
+  /// Nobody has seen the rows yet: that the chat changed is all that is told.
+  private mutating func expireUnseen(in chat: Chat) throws(MLSStorageError) {
+    try load(chat)
+    guard var transcript = chat.transcript else { return }
+    var transaction = MLSTransaction()
+    _ = try transcript.expire(at: now, in: &transaction)
+    if !transaction.isEmpty { try storage.apply(transaction) }
+    chat.transcript = transcript
+    changed(chat)
   }
 
   mutating func takeOrder() -> UInt64 {

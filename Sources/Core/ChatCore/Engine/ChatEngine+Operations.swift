@@ -52,7 +52,7 @@ extension ChatEngine {
       ask(.setRole(group, user, role), for: .tellRole(chat.id, order: operation.order))
     case .leave:
       // What was said before goes first.
-      guard !chat.outbox.contains(where: { $0.failure == nil }) || chat.head.standing != .active else {
+      guard !chat.outbox.contains(where: \.isDue) || chat.head.standing != .active else {
         chat.run = nil
         return
       }

@@ -75,7 +75,7 @@ extension ChatEngine {
     if queue.blockedBy == chat { try drain() }
   }
 
-  private mutating func acknowledge() {
+  mutating func acknowledge() {
     guard isReady, !queue.isAcknowledging, queue.processed > queue.acknowledged else { return }
     queue.isAcknowledging = true
     queue.acknowledged = queue.processed

@@ -23,9 +23,11 @@ extension ChatEngine {
     }
   }
 
-  /// - Parameter intent: an operation that is wanted with it, in one transaction.
+  /// - Parameters:
+  ///   - intent: an operation that is wanted with it, in one transaction.
+  ///   - spool: what a file's bytes are called that go up before.
   mutating func send(
-    _ envelope: Envelope, in chat: Chat, with intent: GroupOperation.Intent? = nil,
+    _ envelope: Envelope, in chat: Chat, spool: String? = nil, with intent: GroupOperation.Intent? = nil,
     _ command: CommandID? = nil
   ) throws(EngineError) {
     let mustFound = try mustFound(chat)
@@ -34,9 +36,10 @@ extension ChatEngine {
     do throws(MLSStorageError) {
       try load(chat)
       var transaction = MLSTransaction()
-      let entry = OutboxEntry(
+      var entry = OutboxEntry(
         chat: chat.id, order: takeOrder(), id: envelope.id, plaintext: plaintext,
         wakes: envelope.content.wakes)
+      entry.upload = spool.map { OutboxEntry.Upload(spool: $0) }
       chat.outbox.append(entry)
       transaction.put(entry, entry.key)
       let changes = try chat.transcript?.insertOptimistic(envelope, at: now, in: &transaction) ?? []
@@ -83,7 +86,7 @@ extension ChatEngine {
     case .idle: break
     }
     chat.sending = .idle
-    guard let place = chat.outbox.firstIndex(where: { $0.failure == nil }) else { return }
+    guard let place = chat.outbox.firstIndex(where: \.isDue) else { return }
     if chat.outbox[place].sealed == nil {
       if chat.head.shape.isDirect, let peer = chat.peer(of: me), chat.head.departed.contains(peer) {
         // Nobody would hear it: the pair begins again.
@@ -148,6 +151,8 @@ extension ChatEngine {
     try storage.apply(transaction)
     chat.refusedOnce.remove(entry.id)
     tell(changes, of: chat)
+    events.append(.settled(chat.id, entry.id, seq: seq + chat.head.seqBase, epoch: epoch))
+    uploadIsOver(entry, in: chat)
     // Who came in since cannot read it.
     guard epoch < chat.head.epoch, chat.head.standing == .active, let transcript = chat.transcript else {
       return
@@ -195,7 +200,7 @@ extension ChatEngine {
   // MARK: Failure
 
   /// A message goes no further until the user says so (S3-18).
-  private mutating func fail(_ place: Int, in chat: Chat, code: String) throws(MLSStorageError) {
+  mutating func fail(_ place: Int, in chat: Chat, code: String) throws(MLSStorageError) {
     chat.outbox[place].failure = code
     chat.outbox[place].sealed = nil
     let entry = chat.outbox[place]
@@ -203,6 +208,8 @@ extension ChatEngine {
       transaction.put(entry, entry.key)
       return try transcript.fail(entry.id, code: code, in: &transaction)
     }
+    chat.wantedUploads.remove(entry.id)
+    events.append(.failed(chat.id, entry.id, code: code))
   }
 
   /// All that waits fails.
@@ -258,6 +265,7 @@ extension ChatEngine {
           transaction.erase(entry.key)
           return try transcript.cancel(message, in: &transaction)
         }
+        engine.uploadIsOver(entry, in: chat)
       } catch { throw .storage(error) }
     }
   }

@@ -67,6 +67,8 @@ extension ChatEngine {
         chat.transcript?.summary.lastSeq ?? 0, chat.head.seqBase + chat.head.processedSeq, chat.head.readSeq)
       chat.head.processedSeq = 0
       transaction.put(Progress(seq: 0), RecordKey.progress(chat.id))
+      // Bytes lie with a group at the server, and who is in the new one cannot fetch them there.
+      wantUploadsAnew(in: chat, &transaction)
     }
     chat.head.group = group
   }
@@ -84,7 +86,13 @@ extension ChatEngine {
   mutating func tell(_ changes: [TranscriptChange], of chat: Chat) {
     if !changes.isEmpty { events.append(.transcript(chat.id, changes)) }
     changed(chat)
-    timers[.expiry(chat.id)] = chat.transcript?.summary.nextExpiry(at: now)
+    scheduleExpiry(of: chat)
+  }
+
+  /// What disappears next while nobody looks (section 3 #30).
+  mutating func scheduleExpiry(of chat: Chat) {
+    if let transcript = chat.transcript { chat.deadlines = transcript.summary.deadlines }
+    timers[.expiry(chat.id)] = chat.deadlines.map { $0.wake(at: now) }.min()
   }
 
   // MARK: For whoever shows it
@@ -128,17 +136,9 @@ extension ChatEngine {
     var transaction = MLSTransaction()
     let changes = try body(&transcript, &transaction)
     chat.transcript = transcript
+    guard !transaction.isEmpty || !changes.isEmpty else { return scheduleExpiry(of: chat) }
     if !transaction.isEmpty { try storage.apply(transaction) }
     tell(changes, of: chat)
-  }
-
-  /// What disappears while nobody looks, of every chat: one record each (section 3 #30).
-  mutating func scheduleExpiry() {
-    for id in chats.keys {
-      // One that cannot be read shows when the chat is opened.
-      guard let summary = try? ChatSummary.load(id.bytes, from: storage) else { continue }
-      timers[.expiry(id)] = summary.nextExpiry(at: now)
-    }
   }
 
   /// Messages whose time is over go (section 3 #30).

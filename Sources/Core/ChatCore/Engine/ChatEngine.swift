@@ -67,10 +67,10 @@ package struct ChatEngine: ~Copyable {
 
   // MARK: Input
 
-  /// Begins to talk to the server, enrolling first where it must; the user is signed in. Once.
+  /// Begins to talk to the server, enrolling first where it must; the user is signed in. Harmless twice; after `suspend` it
+  /// goes on.
   package mutating func start(at now: ChatTime) {
     run(at: now) { (engine) throws(MLSStorageError) in
-      engine.scheduleExpiry()
       guard !engine.isStarted, engine.device.standing != .revoked else { return }
       engine.isStarted = true
       if engine.device.standing == .new { try engine.enrol() } else { try engine.goOn() }
@@ -103,7 +103,7 @@ package struct ChatEngine: ~Copyable {
   /// The next thing to tell.
   package mutating func pollEvent() -> EngineEvent? { events.next() }
 
-  private mutating func run(
+  mutating func run(
     at now: ChatTime, _ body: (inout ChatEngine) throws(MLSStorageError) -> Void
   ) {
     guard !isStopped else { return }
@@ -134,7 +134,11 @@ package struct ChatEngine: ~Copyable {
   /// Everything that waits for the server goes on.
   mutating func goOn() throws(MLSStorageError) {
     fetchQueue()
+    acknowledge()
     checkKeyPackages()
+    if !strangers.isEmpty, timers[.strangers] == nil {
+      timers[.strangers] = now.instant + configuration.housekeepingWait * 3
+    }
     for id in chats.keys.sorted() {
       guard let chat = chats[id] else { continue }
       switch chat.head.standing {
@@ -156,6 +160,7 @@ package struct ChatEngine: ~Copyable {
   mutating func advance(_ chat: Chat) throws(MLSStorageError) {
     try advanceOperations(of: chat)
     try advanceSending(in: chat)
+    wantUploads(in: chat)
     lookAtView(of: chat)
     tellRead(in: chat)
   }

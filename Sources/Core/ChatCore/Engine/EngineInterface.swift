@@ -85,7 +85,7 @@ package enum EngineEvent: Equatable, Sendable {
   case enrolmentRefused(code: String)
   /// The user removed this device; nothing is asked any more, and nothing is erased.
   case deviceRevoked
-  /// The session is over: sign in, then tell `connection(isUp: true)`.
+  /// The session is over: sign in, then tell `signedIn`.
   case notSignedIn
   /// Storage refused: nothing more happens until the engine is opened again.
   case storageFailed(MLSStorageError)
@@ -101,6 +101,19 @@ package enum EngineEvent: Equatable, Sendable {
   case devicesChanged(ChatID, UserID, added: [DeviceID], removed: [DeviceID])
   case typing(ChatID, [UserID])
   case presence(ChatID, UserID, isOnline: Bool)
+  /// The server took a message of this user's from this device (S3-12): `seq` as the chat's rows count, and the epoch it was
+  /// accepted in. The row's change comes before it.
+  case settled(ChatID, ClientMessageID, seq: Int64, epoch: UInt64)
+  /// A message of this device's goes no further until `retry`; with a code of requirements 2.2. Its row says so too, an
+  /// action no longer shows. Of a file whose bytes are on their way, the upload is to end.
+  case failed(ChatID, ClientMessageID, code: String)
+  /// Watermarks of other users moved: `deliveredUpTo`, `readUpTo`, `readWatermark`, `readers` (S0-91, S0-97).
+  case receipts(ChatID)
+  /// A file's bytes are to go up now, to this group; `release` or `failUpload` answers. Comes once in a process and again
+  /// after a retry, and when the chat lives in another group meanwhile: then what went up before counts for nothing.
+  case uploadWanted(ChatID, GroupID, ClientMessageID)
+  /// A file was sent, or given up: its bytes under this name are not needed any more.
+  case uploadOver(ChatID, ClientMessageID, spool: String)
   /// A row could not be read; it is gone (2.2 `undecryptable`).
   case undecryptable(ChatID, seq: Int64)
 }

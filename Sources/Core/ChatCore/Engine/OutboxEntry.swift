@@ -10,12 +10,22 @@ struct OutboxEntry: ChatRecord {
     var blob: [UInt8]
   }
 
+  /// The bytes of a file on their way to the server, before the message that names them.
+  struct Upload: Equatable {
+    /// The shell's name for the bytes.
+    var spool: String
+    /// They are there, and `plaintext` says where.
+    var isReleased = false
+  }
+
   let chat: ChatID
   /// Ascending; within a chat the order of sending.
   let order: UInt64
   let id: ClientMessageID
-  let plaintext: [UInt8]
+  var plaintext: [UInt8]
   let wakes: Bool
+  /// Nil for all but files.
+  var upload: Upload?
   var sealed: Sealed?
   /// With which code it failed; it waits to be tried again or given up.
   var failure: String?
@@ -33,6 +43,7 @@ struct OutboxEntry: ChatRecord {
     wakes = try reader.flag()
     if try reader.flag() { sealed = Sealed(epoch: try reader.uint64(), blob: try reader.counted()) }
     failure = try reader.flag() ? try reader.text() : nil
+    upload = try reader.flag() ? Upload(spool: try reader.text(), isReleased: try reader.flag()) : nil
   }
 
   func encode(into writer: inout ByteWriter) {
@@ -46,7 +57,16 @@ struct OutboxEntry: ChatRecord {
       $0.counted($1.blob)
     }
     writer.optional(failure) { $0.text($1) }
+    writer.optional(upload) {
+      $0.text($1.spool)
+      $0.flag($1.isReleased)
+    }
   }
+
+  /// Not failed, and not waiting for its bytes: it goes out when its turn comes.
+  var isDue: Bool { failure == nil && upload?.isReleased != false }
+  /// Its bytes are still to go up.
+  var awaitsUpload: Bool { failure == nil && upload?.isReleased == false }
 
   var key: MLSRecordKey { RecordKey.outbox(chat, order) }
 }
