@@ -71,6 +71,13 @@ package final class PalbaseHost: Sendable {
   /// The runtime if it can be made; a failure is reported, not thrown.
   package func runtimeIfConfigured() -> PalbaseRuntime? { try? runtime() }
 
+  /// Tells of a failure that no caller waits for.
+  package func report(_ error: BackendError) {
+    let handler = state.withLock { $0.onError }
+    SDKLog.note("\(error.code): \(error.message)")
+    handler?(error)
+  }
+
   /// Shares the stores with the other processes of an app group. Counts before the first use only.
   package func configure(group: String) {
     let isLate = state.withLock { state in

@@ -45,9 +45,9 @@ package struct ChatSnapshot: Equatable, Sendable {
 /// A user of a chat.
 package struct ChatMemberSnapshot: Hashable, Sendable {
   package var user: UserID
-  package var role: ChatRole
+  package var role: PalbeChatCore.ChatRole
 
-  package init(user: UserID, role: ChatRole) { (self.user, self.role) = (user, role) }
+  package init(user: UserID, role: PalbeChatCore.ChatRole) { (self.user, self.role) = (user, role) }
 }
 
 /// A file to be sent.
@@ -59,7 +59,7 @@ package struct OutgoingFile: Sendable {
     case file(path: String)
   }
   package var source: Source
-  package var kind: AttachmentKind
+  package var kind: PalbeChatCore.AttachmentKind
   /// A name without a path.
   package var filename: String
   package var mimeType: String
@@ -72,7 +72,7 @@ package struct OutgoingFile: Sendable {
   package var height: UInt32?
   package var caption: String?
 
-  package init(_ source: Source, kind: AttachmentKind, filename: String, mimeType: String) {
+  package init(_ source: Source, kind: PalbeChatCore.AttachmentKind, filename: String, mimeType: String) {
     (self.source, self.kind, self.filename, self.mimeType) = (source, kind, filename, mimeType)
   }
 }
