@@ -14,7 +14,11 @@ struct PushTests {
   private let start = Instant(nanoseconds: 1_000_000_000)
   private var random = RandomSource(seed: 5)
 
-  init() throws { folder = try TemporaryFolder() }
+  init() throws {
+    folder = try TemporaryFolder()
+    // As palbe-server does: a reader that goes away is an error of one write.
+    signal(SIGPIPE, SIG_IGN)
+  }
 
   private mutating func push(_ token: UInt8 = 1) -> PushNotification {
     let time = WallTime(microseconds: 1_700_000_000_000_000)
@@ -23,15 +27,20 @@ struct PushTests {
       token: PushToken(platform: .ios, bytes: [token, 0xab]))
   }
 
-  @Test("4.2: a push says that something waits in a group, and nothing of what")
-  mutating func content() throws {
-    let push = push()
+  @Test(
+    "S0-112, S0-123: a push says that a message or a welcome waits in a group, and nothing of what",
+    arguments: [(false, "message"), (true, "welcome")])
+  mutating func content(isWelcome: Bool, wake: String) throws {
+    var push = push()
+    push.isWelcome = isWelcome
     let object = try #require(JSONSerialization.jsonObject(with: Data(push.line)) as? [String: Any])
     #expect(Set(object.keys) == ["platform", "token", "collapse_id", "payload"])
     #expect(object["token"] as? String == "01ab")
     let payload = try #require(object["payload"] as? [String: Any])
     #expect(Set(payload.keys) == ["pb_kind", "pb_wake", "pb_group"])
-    #expect(payload["pb_group"] as? String == push.group.text && payload["pb_kind"] as? String == "message")
+    #expect(payload["pb_kind"] as? String == "messaging_wake")
+    #expect(payload["pb_wake"] as? String == wake)
+    #expect(payload["pb_group"] as? String == push.group.text)
   }
 
   @Test("A newer push of the same device and group replaces one that waits")

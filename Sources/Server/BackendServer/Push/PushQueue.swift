@@ -9,7 +9,7 @@ package struct PushNotification: Hashable, Sendable {
   package var isWelcome: Bool
   package var token: PushToken
 
-  /// One line of JSON: the address, and the body that the device gets.
+  /// One line of JSON: the address, and the body that the device gets (S0-123).
   package var line: [UInt8] {
     let json = JSONWriter.object { json in
       json.member("platform", token.platform == .ios ? "ios" : "ios_voip")
@@ -18,8 +18,8 @@ package struct PushNotification: Hashable, Sendable {
       json.member("collapse_id", group)
       json.key("payload")
       json.object {
-        $0.member("pb_kind", isWelcome ? "welcome" : "message")
-        $0.member("pb_wake", true)
+        $0.member("pb_kind", "messaging_wake")
+        $0.member("pb_wake", isWelcome ? "welcome" : "message")
         $0.member("pb_group", group)
       }
     }
