@@ -163,7 +163,9 @@ struct BlindnessTests {
     return seen
   }
 
-  @Test("Nothing of what clients encrypt is in the database, its log, attachments, memory, logs or metrics")
+  @Test(
+    "S0-2, S0-47: nothing of what clients encrypt is in the database, its log, attachments, memory, logs or metrics"
+  )
   func blind() throws { #expect(try run(leak: nil) == Seen()) }
 
   @Test(

@@ -56,7 +56,8 @@ struct EngineCrashTests {
   }
 
   @Test(
-    "Section 3 #1, #2, #3, #17: a process that ends before or after any transaction leaves nothing half done")
+    "S0-55, section 3 #1, #2, #3, #17: a process that ends before or after any transaction leaves nothing half done"
+  )
   func everyPoint() throws {
     let plain = CrashRegistry()
     let quiet = try ChatWorld(seed: 41, registry: plain)

@@ -161,7 +161,7 @@ import Testing
   }
 
   @Test(
-    "S0-84 section 3 #28 the last timer control holds, makes no bubble, and no message touches it"
+    "S0-83 S0-84 section 3 #28 the last timer control holds, makes no bubble, and no message touches it"
   )
   func timer() throws {
     var rig = try Rig()

@@ -74,7 +74,7 @@ import Testing
     #expect(try rig.transcript.readers(upTo: 4) == [Rig.cleo.user] && rig.transcript.readers(upTo: 5).isEmpty)
   }
 
-  @Test("S0-80 a mention of this user by somebody else is told once, ever, and no edit tells it later")
+  @Test("S0-79 S0-80 a mention of this user is a bubble, told once, ever, and no edit tells it later")
   func mentions() throws {
     var rig = try Rig()
     func mention(_ user: UserID) -> Content {
