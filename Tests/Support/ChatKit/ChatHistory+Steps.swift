@@ -35,6 +35,7 @@ extension ChatHistory {
     guard let chat = chat(phone, step.first) else { return false }
     let rows = world.rows(phone, chat).filter { $0.kind.isBubble && !$0.isDeleted }
     switch step.action {
+    case .replay: return world.replayLast(of: phone)
     case .say: return send(.text(TextBody(nextText())), phone, chat)
     case .mention:
       let text = nextText()

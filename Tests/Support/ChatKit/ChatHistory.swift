@@ -11,6 +11,8 @@ package struct ChatHistory {
   package let story: ChatStory
   /// Whether names and timers must agree too.
   package var checksProfiles = false
+  /// Where every device's process is to end once, whenever it comes there.
+  package var hunted: CrashPoint?
   /// What was done, for a report.
   package private(set) var log: [String] = []
   /// The steps that did something.
@@ -59,13 +61,18 @@ package struct ChatHistory {
   mutating func addPhone(of user: UserID?) -> Phone {
     let owner = user.flatMap { users.firstIndex(of: $0) } ?? users.count
     let asks = story.asksConsent
-    // A process ends at a point of its own in each history, whenever it comes there: rare ones take waiting for.
-    var trap: CrashPoint?
-    if story.steps.contains(where: { $0.action == .trap }) {
+    // A process ends at a point of its own in each history.
+    var trap = hunted
+    if trap == nil, story.steps.contains(where: { $0.action == .trap }) {
       let number = story.seed &* 7 &+ UInt64(world.phones.count)
       trap = CrashPoint.all[Int(number % UInt64(CrashPoint.all.count))]
     }
-    return world.addPhone("u\(owner).\(world.phones.count)", of: user, trap: trap) { $0.asksConsent = asks }
+    // Where there are few key packages the last resort is used.
+    let hasFew = story.seed % 4 == 1
+    return world.addPhone("u\(owner).\(world.phones.count)", of: user, trap: trap) {
+      $0.asksConsent = asks
+      if hasFew { ($0.keyPackageCount, $0.keyPackageFloor) = (1, 1) }
+    }
   }
 
   /// The network is well again and everybody runs; then time goes by until nothing is left to do.

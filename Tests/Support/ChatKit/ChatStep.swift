@@ -7,6 +7,8 @@ package struct ChatStep: Hashable, Sendable {
     case say, mention, expiring, file, custom, refused, reply, react, unreact, edit, delete
     /// An edit or a deletion of what somebody else said: nobody may follow it.
     case meddle
+    /// The bytes of a message once more, under another id: nobody shows it twice.
+    case replay
     case hide, retry, cancel
     // What a user does to chats.
     case direct, group, rename, timer, add, remove, role, leave, reset, read, consent, scope, typing
@@ -54,15 +56,14 @@ extension ChatStep.Action {
     case .react, .reply, .edit, .read: 45
     case .mention, .delete, .expiring: 30
     case .file, .custom, .refused, .unreact, .meddle, .hide, .retry: 15
-    case .cancel, .consent, .scope, .typing: 8
+    case .cancel, .consent, .scope, .typing, .replay: 8
     case .group, .direct: 35
     case .add, .role: 45
     case .remove: 30
     case .rename: 25
     case .timer: 18
     case .leave: 14
-    // Not drawn: what its maker has not fetched of the group before is gone with that.
-    case .reset: 0
+    case .reset: 10
     case .device: 12
     case .revoke: 5
     case .reach: 35

@@ -25,7 +25,10 @@ package struct ChatStory: Hashable, Sendable {
 
   /// A story made up from a seed.
   /// - Parameter faults: which may be in it at all.
-  package static func make(seed: UInt64, faults: Set<Fault> = Set(Fault.allCases)) -> ChatStory {
+  /// - Parameter isRare: whether groups are founded anew too, and bytes come again.
+  package static func make(
+    seed: UInt64, faults: Set<Fault> = Set(Fault.allCases), isRare: Bool = false
+  ) -> ChatStory {
     var random = RandomSource(seed: seed &* 0x9e37_79b9 &+ 0x5157)
     func draw(_ range: ClosedRange<Int>) -> Int { Int.random(in: range, using: &random) }
     var story = ChatStory(seed: seed)
@@ -37,7 +40,10 @@ package struct ChatStory: Hashable, Sendable {
     story.asksConsent = draw(0...3) == 0
     // Most histories have few kinds of trouble: what comes of one alone shows better.
     let present = Fault.allCases.filter { _ in draw(0...2) > 0 }.filter(faults.contains)
-    let actions = ChatStep.Action.allCases.filter { $0.fault.map(present.contains) ?? true }
+    let actions = ChatStep.Action.allCases.filter { action in
+      // What a reset's maker has not fetched of the group before is gone with that.
+      action == .reset || action == .replay ? isRare : action.fault.map(present.contains) ?? true
+    }
     let total = actions.reduce(0) { $0 + $1.weight }
     let count = [20, 40, 60, 100][draw(0...3)]
     for _ in 0..<count {

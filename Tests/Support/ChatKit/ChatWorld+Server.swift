@@ -24,6 +24,17 @@ extension ChatWorld {
     return devices.count { $0.revokedAt == nil }
   }
 
+  /// The bytes that a device last sent go to the server once more, under another id; false when it has sent none that the
+  /// server took.
+  package func replayLast(of phone: Phone) -> Bool {
+    guard let (group, message) = phone.lastSent, ledger.isTaken(message.id) else { return false }
+    let again = OutgoingMessage(
+      epoch: message.epoch, id: ClientMessageID(at: now.wall, using: &random), blob: message.blob,
+      wakes: message.wakes)
+    defer { publish() }
+    return (try? backend.handle(.send(group, again), from: caller(phone), at: serverTime)) != nil
+  }
+
   package func isEnrolled(_ phone: Phone) -> Bool { phone.engine?.isEnrolled == true }
 
   /// Key packages of a device that others can claim.

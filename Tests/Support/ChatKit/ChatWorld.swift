@@ -103,7 +103,7 @@ package final class ChatWorld {
     let phone = Phone(
       user: user, name: name, storage: CrashingStorage(registry: registry), configuration: configuration)
     phones.append(phone)
-    if let trap { phone.storage.arm(trap.kind, trap.moment) }
+    if let trap { phone.storage.arm(lasting: trap) }
     start(phone)
     return phone
   }
@@ -290,7 +290,10 @@ package final class ChatWorld {
         "\(now.instant.nanoseconds / 1_000_000) \(phone.name) asks \(String(describing: request.request).prefix(120))"
       )
     }
-    if case .send(let group, let message) = request.request { noteSaid(message.id, phone, in: group) }
+    if case .send(let group, let message) = request.request {
+      noteSaid(message.id, phone, in: group)
+      phone.lastSent = (group, message)
+    }
     let life = phone.life
     let connection = phone.connection
     let isLost = happens(network.loss) || losesRequest?(phone, request.request) == true

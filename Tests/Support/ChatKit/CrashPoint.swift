@@ -42,4 +42,12 @@ package struct CrashPoint: Hashable, Sendable {
 
   /// As `CrashRegistry.hit` has it.
   package var name: String { "\(kind) \(moment.rawValue)" }
+
+  /// A point of the register by its name; nil for none.
+  package init?(name: String) {
+    guard let point = Self.all.first(where: { $0.name == name }) else { return nil }
+    self = point
+  }
+
+  init(kind: String, moment: CrashingStorage.Moment) { (self.kind, self.moment) = (kind, moment) }
 }

@@ -42,6 +42,8 @@ package final class CrashingStorage: MLSStorage {
   private let disk = InMemoryMLSStorage()
   private let registry: CrashRegistry
   private let trap = Mutex<Trap?>(nil)
+  /// One that stays until the process comes there, whatever else is armed.
+  private let lasting = Mutex<CrashPoint?>(nil)
 
   package init(registry: CrashRegistry) { self.registry = registry }
 
@@ -49,8 +51,13 @@ package final class CrashingStorage: MLSStorage {
   package func arm(_ label: String?, _ moment: Moment, passes: Int = 0) {
     trap.withLock { $0 = Trap(label: label, moment: moment, passes: passes) }
   }
+  /// The first transaction of the point's kind ends the process, whenever it comes: rare ones take waiting for.
+  package func arm(lasting point: CrashPoint) { lasting.withLock { $0 = point } }
   /// Nothing is armed any more.
-  package func disarm() { trap.withLock { $0 = nil } }
+  package func disarm() {
+    trap.withLock { $0 = nil }
+    lasting.withLock { $0 = nil }
+  }
 
   package func read(_ key: MLSRecordKey) throws(MLSStorageError) -> MLSRecord? { disk.read(key) }
   package func keys(under prefix: MLSRecordKey) throws(MLSStorageError) -> [MLSRecordKey] {
@@ -61,16 +68,23 @@ package final class CrashingStorage: MLSStorage {
   package func apply(_ transaction: MLSTransaction) throws(MLSStorageError) {
     let label = Self.label(of: transaction)
     registry.see(label)
-    let moment: Moment? = trap.withLock { trap in
-      guard var armed = trap, armed.label == nil || armed.label == label else { return nil }
-      guard armed.passes == 0 else {
-        armed.passes -= 1
-        trap = armed
-        return nil
-      }
-      trap = nil
+    let waited: Moment? = lasting.withLock { point in
+      guard let armed = point, armed.kind == label else { return nil }
+      point = nil
       return armed.moment
     }
+    let moment: Moment? =
+      waited
+      ?? trap.withLock { trap in
+        guard var armed = trap, armed.label == nil || armed.label == label else { return nil }
+        guard armed.passes == 0 else {
+          armed.passes -= 1
+          trap = armed
+          return nil
+        }
+        trap = nil
+        return armed.moment
+      }
     guard let moment else { return try disk.apply(transaction) }
     registry.hit("\(label) \(moment.rawValue)")
     if moment == .after { try disk.apply(transaction) }

@@ -37,6 +37,8 @@ package final class Phone {
   /// The rows as somebody has them who followed what the engine told.
   private(set) var mirror: [ChatID: [ClientMessageID: Row]] = [:]
   var nextCommand: UInt64 = 1
+  /// What it last handed to the network for a group.
+  var lastSent: (group: GroupID, message: ServerMessage)?
   package internal(set) var crashes = 0
 
   init(user: UserID, name: String, storage: CrashingStorage, configuration: EngineConfiguration) {

@@ -52,7 +52,10 @@ struct Campaign {
   var minutes: Int?
   var jobs = 2
   var shrinks = false
+  var stops = false
   var requiresAll = false
+  /// Histories lived for a point that no other one hit.
+  var hunts: UInt64 = 1_000
   var isVerbose = false
   var checksProfiles = false
 
@@ -63,9 +66,20 @@ struct Campaign {
 
     init(from first: UInt64) { next = Atomic(first) }
 
+    var hasFailed: Bool { tally.withLock { !$0.failures.isEmpty } }
     func takeSeed() -> UInt64 { next.wrappingAdd(1, ordering: .relaxed).oldValue }
     func add(_ tally: Tally) { self.tally.withLock { $0.add(tally) } }
     var result: Tally { tally.withLock { $0 } }
+  }
+
+  /// What the jobs share that hunt.
+  private final class Hunt: Sendable {
+    private let next = Atomic<Int>(0)
+    private let found = Mutex<[String]>([])
+
+    func takePlace() -> Int { next.wrappingAdd(1, ordering: .relaxed).oldValue }
+    func add(_ problem: String) { found.withLock { $0.append(problem) } }
+    var problems: [String] { found.withLock { $0 } }
   }
 
   /// Returns the exit code.
@@ -77,7 +91,41 @@ struct Campaign {
     await withTaskGroup(of: Void.self) { group in
       for job in 0..<jobs { group.addTask { live(shared, registry, until: end, job: job) } }
     }
-    return report(shared.result, registry)
+    return report(shared.result, registry, requiresAll ? await hunt(registry) : [])
+  }
+
+  /// Rare points are waited for: every process of a history ends there when it comes there, and groups are founded anew
+  /// too. What is wrong in the history that hit one, and would not be without the end of the process.
+  private func hunt(_ registry: CrashRegistry) async -> [String] {
+    let missed = CrashPoint.all.filter { !registry.hit.contains($0.name) }
+    let shared = Hunt()
+    await withTaskGroup(of: Void.self) { group in
+      for job in 0..<jobs {
+        group.addTask {
+          while true {
+            let place = shared.takePlace()
+            guard place < missed.count else { return }
+            if let problem = hunt(missed[place], registry, job: job) { shared.add(problem) }
+          }
+        }
+      }
+    }
+    return shared.problems
+  }
+
+  private func hunt(_ point: CrashPoint, _ registry: CrashRegistry, job: Int) -> String? {
+    for seed in 1...hunts {
+      underway[job].seed.store(seed, ordering: .relaxed)
+      let story = ChatStory.make(seed: seed, isRare: true)
+      guard var history = try? ChatHistory(story, registry: registry) else { return nil }
+      history.hunted = point
+      let problems = history.run()
+      guard registry.hit.contains(point.name) else { continue }
+      complain("\(point.name): seed \(seed)")
+      guard let problem = problems.first, isSound(story) else { return nil }
+      return "chat-simulator replay \(seed) --hunt '\(point.name)': \(problem)"
+    }
+    return nil
   }
 
   private func live(
@@ -86,6 +134,7 @@ struct Campaign {
     while true {
       let seed = shared.takeSeed()
       if seed - first >= count, end.map({ ContinuousClock.now >= $0 }) ?? true { return }
+      if stops, shared.hasFailed { return }
       underway[job].seed.store(seed, ordering: .relaxed)
       guard var history = try? ChatHistory(.make(seed: seed), registry: registry) else { return }
       history.checksProfiles = checksProfiles
@@ -97,19 +146,20 @@ struct Campaign {
     }
   }
 
-  private func report(_ tally: Tally, _ registry: CrashRegistry) -> Int32 {
+  private func report(_ tally: Tally, _ registry: CrashRegistry, _ hunted: [String]) -> Int32 {
     print(tally.summary)
     let missed = CrashPoint.all.map(\.name).filter { !registry.hit.contains($0) }
     let unknown = registry.seen.subtracting(CrashPoint.kinds).sorted()
     print("\(CrashPoint.all.count - missed.count) of \(CrashPoint.all.count) crash points hit")
     for point in missed { print("not hit: \(point)") }
     for kind in unknown { print("not in the register: \(kind)") }
+    for problem in hunted { print("FAILED \(problem)") }
     if let worst = tally.failures.min(by: { $0.seed < $1.seed }) {
       print("\(tally.failures.count) histories failed; the first: chat-simulator replay \(worst.seed)")
       if shrinks { printShrunk(.make(seed: worst.seed)) }
       return 1
     }
-    return requiresAll && !(missed.isEmpty && unknown.isEmpty) ? 1 : 0
+    return !hunted.isEmpty || requiresAll && !(missed.isEmpty && unknown.isEmpty) ? 1 : 0
   }
 }
 
@@ -118,6 +168,8 @@ private func problems(of story: ChatStory) -> [String] {
   return history.run()
 }
 
+private func isSound(_ story: ChatStory) -> Bool { problems(of: story).isEmpty }
+
 private func printShrunk(_ story: ChatStory) {
   let small = story.shrunk { !problems(of: $0).isEmpty }
   print("# \(problems(of: small).first ?? "fails no more")")
@@ -125,9 +177,16 @@ private func printShrunk(_ story: ChatStory) {
 }
 
 /// Lives one history and prints it; the exit code.
-func replay(_ name: String, shrinks: Bool, traces: Bool) -> Int32 {
+/// - Parameter hunted: where every process of the history of a seed ends, which then has what is rare too.
+func replay(_ name: String, shrinks: Bool, traces: Bool, hunted: String? = nil) -> Int32 {
   reportTraps()
-  guard let story = UInt64(name).map({ .make(seed: $0) }) ?? file(name).flatMap({ ChatStory(text: $0) })
+  if let hunted, CrashPoint(name: hunted) == nil {
+    complain("chat-simulator: '\(hunted)' is no point of the register, such as 'group+outbox after'")
+    return 2
+  }
+  guard
+    let story = UInt64(name).map({ .make(seed: $0, isRare: hunted != nil) })
+      ?? file(name).flatMap({ ChatStory(text: $0) })
   else {
     complain("chat-simulator: '\(name)' is no seed and no file of a history")
     return 2
@@ -143,6 +202,7 @@ func replay(_ name: String, shrinks: Bool, traces: Bool) -> Int32 {
   }
   guard var history = try? ChatHistory(story) else { return 2 }
   history.world.traces = traces
+  history.hunted = hunted.flatMap { CrashPoint(name: $0) }
   let problems = history.run()
   for line in history.log { print(line) }
   for problem in problems { print("FAILED \(problem)") }

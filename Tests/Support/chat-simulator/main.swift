@@ -17,7 +17,9 @@ let program = Program(
         .value("--minutes", "X", "goes on until so many minutes are over, 1 to 10000"),
         .value("--jobs", "N", "how many at once, 1 to 64", default: "2"),
         .flag("--shrink", "makes the first that fails as small as it gets"),
-        .flag("--require-all", "fails when a process did not end at every point of the register"),
+        .flag("--stop", "lives no further history once one failed"),
+        .flag("--require-all", "hunts for points that no process ended at, and fails for what is left"),
+        .value("--hunts", "N", "histories lived for one such point, 1 to 100000", default: "1000"),
         .flag("--profiles", "names and timers must agree too, which they do not always yet"),
         .flag("--verbose", "a line for each history"),
       ],
@@ -28,6 +30,7 @@ let program = Program(
       options: [
         .flag("--shrink", "makes it as small as it gets, and prints that as a file"),
         .flag("--trace", "every request and every event"),
+        .value("--hunt", "POINT", "of a seed: every process ends once at this point of the register"),
       ],
       examples: ["chat-simulator replay 17", "chat-simulator replay out/failed.story --trace"]),
   ])
@@ -36,7 +39,10 @@ do throws(ArgumentError) {
   switch try program.request(CommandLine.arguments.dropFirst()) {
   case .print(let text): print(text)
   case .run("replay", let arguments):
-    exit(replay(arguments.operands[0], shrinks: arguments.has("--shrink"), traces: arguments.has("--trace")))
+    exit(
+      replay(
+        arguments.operands[0], shrinks: arguments.has("--shrink"), traces: arguments.has("--trace"),
+        hunted: arguments.string("--hunt")))
   case .run(_, let arguments):
     var campaign = Campaign()
     campaign.first = UInt64(try arguments.integer("--from", in: 0...Int.max) ?? 1)
@@ -44,7 +50,9 @@ do throws(ArgumentError) {
     campaign.minutes = try arguments.integer("--minutes", in: 1...10_000)
     campaign.jobs = try arguments.integer("--jobs", in: 1...64) ?? 2
     campaign.shrinks = arguments.has("--shrink")
+    campaign.stops = arguments.has("--stop")
     campaign.requiresAll = arguments.has("--require-all")
+    campaign.hunts = UInt64(try arguments.integer("--hunts", in: 1...100_000) ?? 1_000)
     campaign.checksProfiles = arguments.has("--profiles")
     campaign.isVerbose = arguments.has("--verbose")
     exit(await campaign.run())
