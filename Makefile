@@ -1,6 +1,6 @@
 # make demo places an encrypted call; make test runs every test. Both set up what they need and ask nothing.
 SECONDS_OF_CALL ?= 10
-.PHONY: demo test bench lint format fuzz docs setup build clean
+.PHONY: demo test bench lint format fuzz mutants docs setup build clean
 
 demo: setup
 	@swift build -c release --product palbe-sfu
@@ -29,6 +29,10 @@ format:
 
 fuzz: setup
 	@scripts/fuzz $(ARGS)
+
+# Faults on purpose in the chat engine: the simulator or a test must notice each.
+mutants: setup
+	@scripts/mutants $(ARGS)
 
 docs: setup
 	@scripts/docs
