@@ -1,11 +1,14 @@
-# make demo places an encrypted call; make test runs every test. Both set up what they need and ask nothing.
+# make demo places an encrypted call; make chat shows two people who chat; make test runs every test. All set up what they need and ask nothing.
 SECONDS_OF_CALL ?= 10
-.PHONY: demo test bench lint format fuzz mutants docs setup build clean
+.PHONY: demo chat test bench lint format fuzz mutants docs setup build clean
 
 demo: setup
 	@swift build -c release --product palbe-sfu
 	@swift build -c release --product palbe-call
 	@.build/release/palbe-call demo --seconds $(SECONDS_OF_CALL) $(ARGS)
+
+chat:
+	@scripts/chat $(ARGS)
 
 # One after another: the tests of real servers and calls keep their time limits only when they have the cores.
 test: setup
@@ -21,11 +24,11 @@ bench: setup
 	@.build/release/palbe-bench server $(SERVER_ARGS)
 
 lint:
-	@swift format lint --strict --recursive --parallel Package.swift Sources Tests bench
+	@swift format lint --strict --recursive --parallel Package.swift Sources Tests bench samples
 	@scripts/check
 
 format:
-	@swift format --in-place --recursive --parallel Package.swift Sources Tests bench
+	@swift format --in-place --recursive --parallel Package.swift Sources Tests bench samples
 
 fuzz: setup
 	@scripts/fuzz $(ARGS)

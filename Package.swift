@@ -196,6 +196,12 @@ let targets: [Target] = [
       "PalbeSQLStore", "PalbeBackendServer", "PalbeBackendKit", "PalbeServerClient",
     ]),
 
+  // Samples: what an app can do, and no more.
+  .executableTarget(
+    name: "palbe-chat", dependencies: ["PalbeMessaging"], path: "samples/palbe-chat",
+    exclude: ["conversation"], packageAccess: false,
+    swiftSettings: strict),
+
   // Test support
   .target(
     name: "PalbeTestKit", dependencies: [.target(name: "PalbeUnits")], path: "Tests/Support/TestKit",
@@ -254,6 +260,22 @@ let targets: [Target] = [
       "PalbeWebServer",
       "PalbeServerObservation", "PalbeCommandLine", "PalbeEventLoop",
     ]),
+
+  .target(
+    name: "PalbeChatClient",
+    dependencies: (base + [
+      "Palbase", "Palbe", "PalbeMessaging", "PalbeChatCore", "PalbeMLS", "PalbeServerClient", "PalbeTestKit",
+    ]).map { .target(name: $0) },
+    path: "Tests/Support/ChatClient", swiftSettings: strict),
+  .target(
+    name: "PalbeChatCampaign",
+    dependencies: (base + [
+      "Palbase", "PalbeMessaging", "PalbeChatCore", "PalbeChatClient", "PalbeTestKit",
+    ]).map { .target(name: $0) },
+    path: "Tests/Support/ChatCampaign", swiftSettings: strict),
+  tool(
+    "chat-campaign", "PalbeChatCampaign", path: "Tests/Support/chat-campaign",
+    extra: ["PalbeUnits", "PalbeCommandLine"]),
 
   .target(name: "CPalbeProcess", path: "Tests/Support/Process"),
   .target(
@@ -370,8 +392,14 @@ let targets: [Target] = [
     "PalbeMessaging",
     base + [
       "Palbase", "PalbeCrypto", "PalbeMLS", "PalbeMLSMessages", "PalbeSQLStore", "PalbeSDKKit",
-      "PalbeTestKit", "sdk-probe",
+      "PalbeTestKit", "sdk-probe", "PalbeChatCore", "PalbeChatClient", "PalbeChatCampaign",
+      "PalbeServerClient",
+      "palbe-server", "chat-campaign",
     ]),
+  .testTarget(
+    name: "PalbeChatSampleTests",
+    dependencies: ["palbe-chat", "PalbeTestKit", "PalbeUnits"].map { .target(name: $0) },
+    path: "Tests/PalbeChatSampleTests", swiftSettings: strict),
   tests(
     "PalbeCall",
     base + [
@@ -416,6 +444,7 @@ let package = Package(
     .executable(name: "palbe-server", targets: ["palbe-server"]),
     .executable(name: "palbe-call", targets: ["palbe-call"]),
     .executable(name: "palbe-bench", targets: ["palbe-bench"]),
+    .executable(name: "palbe-chat", targets: ["palbe-chat"]),
   ] + innerProducts,
   targets: targets
 )
