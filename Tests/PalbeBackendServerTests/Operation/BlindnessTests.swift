@@ -1,11 +1,9 @@
 import Foundation
-import Glibc
 import PalbeBackendCore
 import PalbeBackendKit
 import PalbeServerClient
 import PalbeTestKit
 import PalbeUnits
-import PalbeWire
 import Testing
 
 @testable import PalbeBackendServer
@@ -22,74 +20,7 @@ import Testing
 struct BlindnessTests {
   private static let marker = "MARKER-7c1e52f0-of-content"
 
-  /// The marker as it is, in hexadecimal, and in base64 of both alphabets at each of its three phases.
-  private static let forms: [[UInt8]] = {
-    var forms = [Array(marker.utf8), Array(Hex.encode(Array(marker.utf8)).utf8)]
-    for skip in 0..<3 {
-      let bytes = Array(marker.utf8.dropFirst(skip))
-      let whole = Array(bytes.prefix(bytes.count / 3 * 3))
-      for alphabet in [Base64.Alphabet.standard, .url] {
-        forms.append(Array(Base64.encode(whole, alphabet: alphabet, padded: false).utf8))
-      }
-    }
-    return forms
-  }()
-
-  /// A search for the first bytes, then for all of them: memory is large.
-  private static func isIn(_ bytes: [UInt8]) -> Bool {
-    bytes.withUnsafeBufferPointer { haystack in
-      forms.contains { form in
-        guard let first = form.first, var place = haystack.baseAddress else { return false }
-        let end = place + haystack.count
-        while end - place >= form.count, let found = memchr(place, Int32(first), end - place) {
-          let start = UnsafePointer(found.assumingMemoryBound(to: UInt8.self))
-          guard end - start >= form.count else { return false }
-          if memcmp(start, form, form.count) == 0 { return true }
-          place = start + 1
-        }
-        return false
-      }
-    }
-  }
-
-  /// All memory of a process that it can read or write (proc(5)).
-  private static func isInMemory(of process: Int32) throws -> Bool {
-    let maps = try String(contentsOfFile: "/proc/\(process)/maps", encoding: .utf8)
-    let memory = open("/proc/\(process)/mem", O_RDONLY)
-    try #require(memory >= 0)
-    defer { close(memory) }
-    var count = 0
-    for line in maps.split(separator: "\n") where !line.contains("[vvar") && !line.contains("[vsyscall]") {
-      let words = line.split(separator: " ")
-      let ends = words[0].split(separator: "-").compactMap { UInt64($0, radix: 16) }
-      guard words[1].hasPrefix("r"), ends.count == 2 else { continue }
-      var offset = ends[0]
-      while offset < ends[1] {
-        // A marker across two pieces is found in the second.
-        let size = Int(min(8 << 20, ends[1] - offset))
-        let bytes = [UInt8](unsafeUninitializedCapacity: size) { buffer, filled in
-          filled = max(0, pread(memory, buffer.baseAddress, size, off_t(truncatingIfNeeded: offset)))
-        }
-        count += bytes.count
-        if !bytes.isEmpty, isIn(bytes) { return true }
-        offset += UInt64(size)
-        if offset < ends[1] { offset -= 256 }
-      }
-    }
-    #expect(count > 1 << 20)
-    return false
-  }
-
-  private static func isOnDisk(_ folder: String) throws -> Bool {
-    let files = try #require(FileManager.default.enumerator(atPath: folder))
-    for case let name as String in files {
-      guard let data = FileManager.default.contents(atPath: folder + "/" + name), !data.isEmpty else {
-        continue
-      }
-      if isIn([UInt8](data)) { return true }
-    }
-    return false
-  }
+  private static let search = MarkerSearch([marker])
 
   private static func seal(_ text: String) -> [UInt8] { Wire.sealed(Array(text.utf8)) }
 
@@ -151,15 +82,15 @@ struct BlindnessTests {
     let rows = try #require(ben.get("GET", "/v1/queue")["rows"] as? [[String: Any]])
     #expect(rows.count >= 3)
     var seen = Seen()
-    seen.memory = try Self.isInMemory(of: process.processIdentifier)
-    seen.disk = try Self.isOnDisk(folder.path("data"))
+    seen.memory = try !Self.search.found(inMemoryOf: process.processIdentifier).isEmpty
+    seen.disk = try !Self.search.found(below: folder.path("data")).isEmpty
     let page = try HTTPConnection(port: metrics).send("GET", "/metrics")
     #expect(page.status == 200)
-    seen.metrics = Self.isIn(page.body)
+    seen.metrics = !Self.search.found(in: page.body).isEmpty
     process.terminate()
     let end = process.finish()
     #expect(end.code == 0 && end.errors.contains("route=sendMessage"))
-    seen.log = Self.isIn(Array(end.errors.utf8))
+    seen.log = !Self.search.found(in: Array(end.errors.utf8)).isEmpty
     return seen
   }
 

@@ -49,6 +49,7 @@ package final class SealedStorage: MLSStorage {
     let records: ErasableRecords
     let names: SealedNames
     var isInBatch = false
+    var tally = StorageTally()
   }
 
   /// Nil once it is closed.
@@ -92,7 +93,10 @@ package final class SealedStorage: MLSStorage {
 
   /// The record's value.
   package func read(_ key: MLSRecordKey) throws(MLSStorageError) -> MLSRecord? {
-    try with { open throws(SQLError) in try open.records.read(key, open.names) }
+    try with { open throws(SQLError) in
+      open.tally.reads += 1
+      return try open.records.read(key, open.names)
+    }
   }
 
   /// The keys under a prefix, ascending.
@@ -110,9 +114,11 @@ package final class SealedStorage: MLSStorage {
   package func apply(_ transaction: MLSTransaction) throws(MLSStorageError) {
     try with { open throws(SQLError) in
       let (records, names) = (open.records, open.names)
+      open.tally.add(transaction)
       if open.isInBatch {
         try records.part { () throws(SQLError) in try records.apply(transaction, names) }
       } else {
+        open.tally.waits += 1
         try records.transaction { () throws(SQLError) in try records.apply(transaction, names) }
       }
     }
@@ -135,12 +141,16 @@ package final class SealedStorage: MLSStorage {
     try with { open throws(SQLError) in
       precondition(open.isInBatch, "no batch is open")
       open.isInBatch = false
+      open.tally.waits += 1
       do throws(SQLError) { try open.connection.commit() } catch {
         open.connection.refuseEverything()
         throw error
       }
     }
   }
+
+  /// What was done since it was opened; nothing once it is closed.
+  package var tally: StorageTally { open.withLock { $0?.tally } ?? StorageTally() }
 
   private func with<Result: Sendable>(
     _ body: (inout Open) throws(SQLError) -> Result
