@@ -13,6 +13,7 @@ chat:
 # One after another: the tests of real servers and calls keep their time limits only when they have the cores.
 test: setup
 	@swift build --build-tests
+	@scripts/check-api
 	@swift test --skip-build --no-parallel $(ARGS)
 	@scripts/test-real-clients
 

@@ -66,6 +66,9 @@ let targets: [Target] = [
   system("Linux"), system("OpenSSL"), system("Zlib"), system("Opus"), system("VPX"), system("SRTP"),
   system("WebSockets"), system("SQLite"), system("USRSCTP"), system("YAML"), system("Curl"),
   .target(name: "CPalbeMallocCounter", path: "Sources/System/MallocCounter"),
+  .target(
+    name: "CPalbeImages", path: "Sources/System/Images",
+    linkerSettings: [.linkedLibrary("jpeg"), .linkedLibrary("png16")]),
 
   // Base
   library("Base", "Units", []),
@@ -152,6 +155,7 @@ let targets: [Target] = [
     "PalbeMessaging",
     base + [
       "Palbase", "Palbe", "PalbeCrypto", "PalbeMLS", "PalbeMLSFiles", "PalbeSQLStore", "PalbeChatCore",
+      "CPalbeImages",
     ]),
   sdk(
     "PalbeCall",
@@ -391,10 +395,9 @@ let targets: [Target] = [
   tests(
     "PalbeMessaging",
     base + [
-      "Palbase", "PalbeCrypto", "PalbeMLS", "PalbeMLSMessages", "PalbeSQLStore", "PalbeSDKKit",
-      "PalbeTestKit", "sdk-probe", "PalbeChatCore", "PalbeChatClient", "PalbeChatCampaign",
-      "PalbeServerClient",
-      "palbe-server", "chat-campaign",
+      "Palbase", "Palbe", "PalbeCrypto", "PalbeMLS", "PalbeMLSMessages", "PalbeSQLStore", "PalbeChatCore",
+      "PalbeChatClient", "PalbeChatCampaign", "PalbeSDKKit", "PalbeServerClient", "PalbeTestKit",
+      "CPalbeImages", "sdk-probe", "palbe-server", "chat-campaign",
     ]),
   .testTarget(
     name: "PalbeChatSampleTests",

@@ -11,7 +11,7 @@ let modules = [
   "PalbeFrameEncryption",
   "PalbeOpus",
   "PalbeVP8", "PalbeMediaFiles", "PalbeSFUCore", "PalbeCallCore", "PalbeWebServer", "PalbeSFUServer",
-  "PalbeChatCore", "Palbase", "PalbeCall", "PalbeYAML",
+  "PalbeChatCore", "Palbase", "PalbeMessaging", "PalbeCall", "PalbeYAML",
   "PalbeBackendCore", "PalbeAccountsCore", "PalbeBackendKit", "PalbeBackendServer",
 ]
 

@@ -40,7 +40,8 @@ extension ChatEngine {
     summary.peer = chat.peer(of: me)
     summary.consent = consent
     summary.profile.name = title.flatMap { $0.isEmpty ? nil : $0 }
-    chat.transcript = Transcript.create(summary, me: device.name, storage: storage, in: &transaction)
+    chat.transcript = Transcript.create(
+      summary, me: device.name, storage: storage, limits: configuration.transcript, in: &transaction)
     transaction.put(chat.head, RecordKey.chat(chat.id))
     index(chat)
     touch(chat)

@@ -7,7 +7,8 @@ extension ChatEngine {
   mutating func load(_ chat: Chat) throws(MLSStorageError) {
     touch(chat)
     guard chat.transcript == nil else { return }
-    chat.transcript = try Transcript.load(chat.id.bytes, me: device.name, from: storage)
+    chat.transcript = try Transcript.load(
+      chat.id.bytes, me: device.name, from: storage, limits: configuration.transcript)
     guard chat.transcript != nil else { throw .inconsistent }
   }
 

@@ -177,6 +177,8 @@ package struct EngineConfiguration: Sendable {
   package var typingLifetime = TimeDelta.seconds(6)
   /// How long secrets of an epoch stay after it ended.
   package var secretLifetime = TimeDelta.seconds(10)
+  /// What each transcript keeps (S0-53).
+  package var transcript = TranscriptLimits()
   /// Whether messages of people whom the user has not allowed count for nothing at first (S3-31).
   package var asksConsent = false
   /// Labels whose secrets the previous epoch keeps for `secretLifetime`.

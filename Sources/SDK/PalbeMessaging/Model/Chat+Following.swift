@@ -66,14 +66,18 @@ extension Chat {
   private var snapshotID: ChatID { snapshot!.id }
 
   private func takeLastMessage(_ preview: MessagePreview?) -> Bool {
-    guard let preview else { return set(\.lastMessage, nil) }
+    guard let preview else {
+      guard last.message != nil else { return false }
+      last.message = nil
+      return true
+    }
     let new = maker?.message(preview)
     // Equality is by id alone.
     guard let old = lastMessage, let new, old.id == new.id, old.text == new.text, old.kind == new.kind,
       old.isDeleted == new.isDeleted, old.delivery == new.delivery, old.serverSeq == new.serverSeq,
       old.senderDisplayName == new.senderDisplayName
     else {
-      lastMessage = new
+      last.message = new
       return true
     }
     return false
@@ -128,10 +132,8 @@ extension Chat {
     guard let snapshot else { return }
     self.snapshot = nil
     take(snapshot)
-    guard isLoaded else { return }
     // Names are in messages too: they are read again, as at opening.
-    isLoaded = false
-    Task { try? await self.load() }
+    reload()
   }
 
   // MARK: Who is there

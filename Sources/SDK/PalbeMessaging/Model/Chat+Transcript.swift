@@ -35,6 +35,13 @@ extension Chat {
     apply(Array(told[start...]))
   }
 
+  /// Reads the newest messages again; until they are here the old ones show.
+  func reload() {
+    guard isLoaded else { return }
+    isLoaded = false
+    Task { try? await self.load() }
+  }
+
   /// Lets go of what is held; the next look reads it again.
   func unload() {
     guard isLoaded else { return }

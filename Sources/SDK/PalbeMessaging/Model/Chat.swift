@@ -34,7 +34,7 @@ public final class Chat: Identifiable {
   /// What this user may do; nil for who is not, or no longer, in it.
   public internal(set) var myRole: ChatRole?
   /// The last that was said and is still there: its text is cut to 256 bytes and it has no attachment, as a list shows it.
-  public internal(set) var lastMessage: ChatMessage?
+  public var lastMessage: ChatMessage? { last.message }
   /// When something was said last; the list is ordered by it (S3-28).
   public internal(set) var lastActivity: Date
   /// What others said and this user has not read: at once, and offline (S0-89).
@@ -79,13 +79,15 @@ public final class Chat: Identifiable {
 
   var acknowledgedBy: [String] = []
   var shownTrust = ChatTrust.unverified
-  /// Not compared for equality: messages are equal by id, and an edit must show.
+  // Not comparable: messages are equal by id, and who observes would not hear of an edit.
   var shown = Shown()
+  var last = Last()
   var uploads: [ClientMessageID: Double] = [:]
   var receipts: [UserID: ChatReceipt] = [:]
   var presences: [UserID: Presence] = [:]
 
   struct Shown { var window = TranscriptWindow() }
+  struct Last { var message: ChatMessage? }
 
   /// What is read from the storage when somebody looks at it first.
   struct Wanted: OptionSet {

@@ -53,12 +53,13 @@ public final class ChatListStore {
 
   // MARK: Keeping it
 
-  /// Takes over what became of these chats; each is in the list or not, and at its place.
-  func follow(_ chats: some Sequence<Chat>) {
+  /// Takes over what became of these chats; each is in the list or not, and at its place. Returns whether any is, or was.
+  func follow(_ chats: [Chat]) -> Bool {
+    let concerns = chats.contains { $0.listed != nil || $0.listKey != nil }
     var list: [Chat]?
     var changed: [Chat] = []
     for chat in chats where chat.listed != chat.listKey { changed.append(chat) }
-    guard !changed.isEmpty else { return }
+    guard !changed.isEmpty else { return concerns }
     if changed.count > 64, changed.count > all.count / 8 {
       // Sorting once is less than that many places.
       for chat in changed { chat.listed = chat.listKey }
@@ -75,6 +76,7 @@ public final class ChatListStore {
       list = edited
     }
     if let list, list != all { all = list }
+    return concerns
   }
 
   private static func place(of key: Key, in list: [Chat]) -> Int {

@@ -40,5 +40,6 @@ extension ShellSettings {
   init(_ settings: MessagingSettings) {
     self.init()
     asksConsent = settings.asksConsent
+    historyLimit = max(1, settings.historyLimit)
   }
 }

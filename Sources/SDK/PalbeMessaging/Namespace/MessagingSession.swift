@@ -16,12 +16,14 @@ import PalbeUnits
   private var byPeer: [UserID: Chat] = [:]
   /// Drafts that wait for the store, by whom they are with.
   private var expected: [UserID: Chat] = [:]
+  private var twins: [ChatID: [Chat]] = [:]
   private var trusts: [UserID: StoredTrust] = [:]
   /// Chats whose wish for pushes is `mentions`, which only this device knows.
   lazy var mentionScopes = MentionScopes(runtime.vault, me)
 
   private var shell: MessagingShell?
   private var opening: Task<MessagingShell, any Error>?
+  private var closing: Task<Void, Never>?
   private var isTalking = false
   /// What happens in order and is waited for by nobody.
   private let errands: AsyncStream<@MainActor (MessagingSession) async -> Void>.Continuation
@@ -60,16 +62,36 @@ import PalbeUnits
     let sink: ShellSink = { [weak self] events in self?.take(events) }
     let task = Task { () async throws -> MessagingShell in
       defer { self.opening = nil }
+      await self.closing?.value
       let shell = try await MessagingShell.open(runtime, user: me, settings: settings, sink: sink)
       guard self.isCurrent else {
         await shell.close()
         throw BackendError.client(.notSignedIn)
       }
       (self.shell, self.isTalking) = (shell, false)
+      // Somebody else may have used the stores meanwhile.
+      for chat in self.loaded { chat.reload() }
       return shell
     }
     opening = task
     return try await task.value
+  }
+
+  /// Opens the shell; false when that takes longer than anybody who waits for a screen should. It goes on opening.
+  func opensSoon() async -> Bool {
+    guard shell == nil else { return true }
+    let (outcomes, outcome) = AsyncStream.makeStream(of: Bool.self)
+    Task {
+      _ = try? await self.openShell()
+      outcome.yield(true)
+    }
+    let patience = Task { [time = runtime.time] in
+      try await time.sleep(.seconds(1))
+      outcome.yield(false)
+    }
+    defer { patience.cancel() }
+    for await isOpen in outcomes { return isOpen }
+    return false
   }
 
   /// The open shell, enrolling and connected as far as it can be.
@@ -82,11 +104,22 @@ import PalbeUnits
     return shell
   }
 
+  /// The user is gone, or somebody else is there: nothing of theirs is told any more.
+  func end() {
+    isCurrent = false
+    let (old, before) = (shell, closing)
+    (shell, isTalking) = (nil, false)
+    closing = Task {
+      await before?.value
+      await old?.close()
+    }
+  }
+
+  /// Ends, and returns when the stores are free.
   func close() async {
+    end()
     if let opening { _ = try? await opening.value }
-    let shell = shell
-    (self.shell, isTalking) = (nil, false)
-    await shell?.close()
+    await closing?.value
   }
 
   /// Does something in the order of the calls; a failure is told to `pb.configure(onError:)`.
@@ -110,6 +143,8 @@ import PalbeUnits
 
   // MARK: Chats
 
+  func known(_ chat: ChatID) -> Chat? { chats[chat] }
+
   func chat(with peer: UserID) -> Chat? { byPeer[peer] ?? expected[peer] }
 
   /// Has a draft be the chat with this user when the store says which that is. False when it has one already.
@@ -126,6 +161,7 @@ import PalbeUnits
       chat = known
     } else {
       chat = object(for: try await openShell().directChat(with: peer))
+      finish([chat])
     }
     try? await chat.load()
     return chat
@@ -133,6 +169,7 @@ import PalbeUnits
 
   func groupChat(title: String?, members: [UserID]) async throws -> Chat {
     let chat = object(for: try await openShell().groupChat(title: title, members: members))
+    finish([chat])
     try? await chat.load()
     return chat
   }
@@ -160,6 +197,7 @@ import PalbeUnits
     } else {
       guard let snapshot = try await shell.snapshot(local) else { return nil }
       chat = object(for: snapshot)
+      finish([chat])
     }
     try? await chat.load()
     return chat
@@ -179,7 +217,6 @@ import PalbeUnits
       chat = Chat(snapshot, in: self)
       register(chat, snapshot)
     }
-    finish([chat])
     return chat
   }
 
@@ -189,42 +226,61 @@ import PalbeUnits
     if snapshot.summary.kind == .direct, let peer = snapshot.summary.peer { byPeer[peer] = chat }
   }
 
+  /// A draft that an app got while nobody was signed in, of a chat that this user had all along: it shows the same.
+  func pair(_ draft: Chat, with chat: Chat) {
+    guard draft !== chat, let snapshot = chat.snapshot else { return }
+    twins[snapshot.id, default: []].append(draft)
+    draft.adopt(snapshot, in: self)
+  }
+
+  private func objects(of id: ChatID) -> [Chat] {
+    guard let chat = chats[id] else { return [] }
+    return [chat] + (twins[id] ?? [])
+  }
+
   /// The user is back: what was there is shown again.
   func relist() { finish(Array(chats.values)) }
 
   private func finish(_ changed: [Chat]) {
     guard isCurrent, let list = messenger?.list else { return }
-    list.follow(changed)
-    if changed.contains(where: { $0.listed != nil }) { list.tell() }
+    if list.follow(changed) { list.tell() }
   }
 
   // MARK: What the shell tells
 
   func take(_ events: [ShellEvent]) {
     // Of somebody who is no longer signed in nothing is shown.
-    guard isCurrent else { return }
+    guard isCurrent else {
+      if events.contains(where: { if case .ended = $0 { true } else { false } }) {
+        (shell, isTalking) = (nil, false)
+      }
+      return
+    }
     var visible: Set<Chat> = []
     for event in events {
       switch event {
       case .chats(let snapshots, _):
         for snapshot in snapshots { if let chat = take(snapshot) { visible.insert(chat) } }
       case .transcript(let id, let changes):
-        guard let chat = chats[id] else { continue }
-        chat.take(changes)
-        visible.insert(chat)
+        for chat in objects(of: id) {
+          chat.take(changes)
+          visible.insert(chat)
+        }
       case .typing(let id, let users):
-        if let chat = chats[id], chat.takeTyping(users) { visible.insert(chat) }
+        for chat in objects(of: id) where chat.takeTyping(users) { visible.insert(chat) }
       case .presence(let id, let user, let isOnline, let at):
-        if let chat = chats[id], chat.takePresence(user, isOnline, at) { visible.insert(chat) }
+        for chat in objects(of: id) where chat.takePresence(user, isOnline, at) { visible.insert(chat) }
       case .receipts(let id, let receipts):
-        if let chat = chats[id], chat.takeReceipts(receipts) { visible.insert(chat) }
+        for chat in objects(of: id) where chat.takeReceipts(receipts) { visible.insert(chat) }
       case .upload(let id, let message, let done, let total):
-        chats[id]?.takeUpload(message, done, total)
+        for chat in objects(of: id) { chat.takeUpload(message, done, total) }
       case .trustChanged(let user, let trust):
         trusts[user] = trust
-        for chat in chats.values where chat.followTrust(of: user) { visible.insert(chat) }
+        for id in chats.keys {
+          for chat in objects(of: id) where chat.followTrust(of: user) { visible.insert(chat) }
+        }
       case .epochChanged(let id, let epoch, _):
-        if let chat = chats[id], chat.set(\.epoch, epoch) { visible.insert(chat) }
+        for chat in objects(of: id) where chat.set(\.epoch, epoch) { visible.insert(chat) }
       case .failure(let error): messenger?.host.report(error)
       case .ended: (shell, isTalking) = (nil, false)
       }
@@ -235,6 +291,7 @@ import PalbeUnits
   private func take(_ snapshot: ChatSnapshot) -> Chat? {
     if let chat = chats[snapshot.id] {
       if let group = snapshot.summary.group { byGroup[group] = snapshot.id }
+      for twin in twins[snapshot.id] ?? [] { twin.take(snapshot) }
       return chat.take(snapshot) ? chat : nil
     }
     // A draft that nobody has asked for is made when somebody does.

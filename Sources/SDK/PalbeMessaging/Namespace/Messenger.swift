@@ -77,9 +77,8 @@ import PalbeUnits
   private func settle(_ state: AuthState, _ runtime: PalbaseRuntime) {
     guard case .signedIn(let user) = state, let me = UserID(user.id) else {
       if let session, session.isCurrent {
-        session.isCurrent = false
+        session.end()
         list.clear()
-        Task { await session.close() }
       }
       return
     }
@@ -89,9 +88,8 @@ import PalbeUnits
       session.relist()
     } else {
       if let session {
-        session.isCurrent = false
+        session.end()
         list.clear()
-        Task { await session.close() }
       }
       session = MessagingSession(me, runtime, self)
       for (peer, chat) in loose { if session?.expect(chat, peer) == true { loose[peer] = nil } }
@@ -131,15 +129,18 @@ import PalbeUnits
   func start() async throws { try await reach().waitUntilEnrolled() }
 
   func directChat(with userId: String) async -> Chat {
-    if let known = loose[userId] { return known }
     guard let peer = UserID(userId) else { return looseChat(with: userId) }
     do {
       let session = try currentSession()
+      // Binds what was given out while nobody was signed in.
+      if let draft = loose[userId] { try await bind(draft, .direct(peer: userId)) }
       if let known = session.chat(with: peer), known.isLoaded { return known }
+      // Another process may have the account for a while: who tapped a name does not wait for it.
+      guard await session.opensSoon() else { throw BackendError.accountBusy }
       return try await session.directChat(with: peer)
     } catch {
       if let session, session.isCurrent {
-        if let known = session.chat(with: peer) { return known }
+        if let known = session.chat(with: peer) ?? loose[userId] { return known }
         let chat = draft(.direct(peer: userId))
         _ = session.expect(chat, userId)
         return chat
@@ -158,7 +159,7 @@ import PalbeUnits
   func groupChat(title: String?, members: [String]) async -> Chat {
     let users = members.compactMap { UserID($0) }
     if users.count == members.count, let session = try? currentSession(),
-      let chat = try? await session.groupChat(title: title, members: users)
+      await session.opensSoon(), let chat = try? await session.groupChat(title: title, members: users)
     {
       return chat
     }
@@ -181,8 +182,9 @@ import PalbeUnits
     case .direct(let peer):
       guard let user = UserID(peer) else { throw BackendError.client(.userNotFound) }
       _ = session.expect(chat, peer)
+      let known = try await session.directChat(with: user)
       loose[peer] = nil
-      _ = try await session.directChat(with: user)
+      session.pair(chat, with: known)
     case .group(let title, let members):
       let users = members.compactMap { UserID($0) }
       guard users.count == members.count else { throw BackendError.client(.userNotFound) }

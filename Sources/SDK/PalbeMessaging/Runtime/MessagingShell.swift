@@ -48,7 +48,9 @@ package actor MessagingShell {
   package func chat(_ group: GroupID) async throws -> ChatID? { throw missing() }
 
   /// Allows or denies who writes there (S3-31).
-  package func setConsent(_ consent: PalbeChatCore.ChatConsent, for chat: ChatID) async throws { throw missing() }
+  package func setConsent(_ consent: PalbeChatCore.ChatConsent, for chat: ChatID) async throws {
+    throw missing()
+  }
 
   // MARK: Sending
 
@@ -114,7 +116,8 @@ package actor MessagingShell {
   // MARK: Trust
 
   /// A member's devices as the group authenticates them, also the user's own.
-  package func safetyDevices(of user: UserID, in chat: ChatID) async throws -> [PalbeChatCore.DeviceMaterial] {
+  package func safetyDevices(of user: UserID, in chat: ChatID) async throws -> [PalbeChatCore.DeviceMaterial]
+  {
     throw missing()
   }
 

@@ -7,6 +7,8 @@ package struct ShellSettings: Sendable {
   package var folder: String?
   /// Whether messages of people whom the user has not allowed count for nothing at first (S3-31).
   package var asksConsent = false
+  /// Messages that this device keeps of a chat; the oldest go first (S0-53).
+  package var historyLimit = 1_000
   /// Whether every turn waits for the medium; false in tests of speed alone.
   package var isDurable = true
   /// How long `open` waits for another process that has the account (2.2 `account_busy`).
