@@ -62,14 +62,14 @@ package struct ChatHistory {
     let owner = user.flatMap { users.firstIndex(of: $0) } ?? users.count
     let asks = story.asksConsent
     // A process ends at a point of its own in each history.
-    var trap = hunted
-    if trap == nil, story.steps.contains(where: { $0.action == .trap }) {
+    var trap: CrashPoint?
+    if story.steps.contains(where: { $0.action == .trap }) {
       let number = story.seed &* 7 &+ UInt64(world.phones.count)
       trap = CrashPoint.all[Int(number % UInt64(CrashPoint.all.count))]
     }
     // Where there are few key packages the last resort is used.
     let hasFew = story.seed % 4 == 1
-    return world.addPhone("u\(owner).\(world.phones.count)", of: user, trap: trap) {
+    return world.addPhone("u\(owner).\(world.phones.count)", of: user, trap: trap, hunted: hunted) {
       $0.asksConsent = asks
       if hasFew { ($0.keyPackageCount, $0.keyPackageFloor) = (1, 1) }
     }

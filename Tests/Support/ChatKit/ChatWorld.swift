@@ -92,7 +92,7 @@ package final class ChatWorld {
   /// A device with a fresh disk, running and enrolling.
   @discardableResult
   package func addPhone(
-    _ name: String, of user: UserID? = nil, trap: CrashPoint? = nil,
+    _ name: String, of user: UserID? = nil, trap: CrashPoint? = nil, hunted: CrashPoint? = nil,
     _ configure: (inout EngineConfiguration) -> Void = { _ in }
   ) -> Phone {
     let user = user ?? UserID(at: now.wall, using: &random)
@@ -103,7 +103,8 @@ package final class ChatWorld {
     let phone = Phone(
       user: user, name: name, storage: CrashingStorage(registry: registry), configuration: configuration)
     phones.append(phone)
-    if let trap { phone.storage.arm(lasting: trap) }
+    if let trap { phone.storage.arm(trap.kind, trap.moment) }
+    if let hunted { phone.storage.arm(lasting: hunted) }
     start(phone)
     return phone
   }
