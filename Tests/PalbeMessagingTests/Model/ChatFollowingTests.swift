@@ -91,7 +91,7 @@ struct ChatFollowingTests {
     #expect(draft.title == "Chat" && draft.id.hasPrefix("draft_") && draft.state == .draft)
   }
 
-  @Test("S0-12, S0-16: a draft flips to active: the same object, the same identity, another id")
+  @Test("S0-12, S0-16, S0-19: a draft flips to active: the same object, the same identity, another id")
   func flip() throws {
     let (draft, snapshot) = try rig.draftAndSnapshot()
     let identity = draft.identity
@@ -156,7 +156,7 @@ struct ChatFollowingTests {
     #expect(chat.presence(of: rig.peer.text)?.isOnline == false && chat.onlineMembers.isEmpty)
   }
 
-  @Test("S0-105: members with their roles, and one's own; who is out has none")
+  @Test("S0-105, S3-24, S3-26: members with their roles, and one's own; who is out has none")
   func members() {
     let ben = rig.user()
     tell {
@@ -234,7 +234,9 @@ struct ChatFollowingTests {
     #expect(chat.uploadProgress(of: message) == nil)
   }
 
-  @Test("S0-27: a directory's names, in title, members, senders and mentions; without one there are none")
+  @Test(
+    "S0-27, S0-74, S3-10: a directory's names, in title, members, senders and mentions; without one there are none"
+  )
   func names() {
     struct Names: ProfileDirectory {
       let peer: String
@@ -259,6 +261,49 @@ struct ChatFollowingTests {
     (row.isDeleted, row.text, row.reactions) = (true, nil, [])
     tell(.updated(row))
     #expect(chat.messages[0].isDeleted && chat.messages[0].text == nil && chat.messages[0].reactions.isEmpty)
+  }
+
+  @Test(
+    "S3-8, S3-11, S3-12: each kind of row is a case; a custom content keeps its payload, an unknown one its fallback"
+  )
+  func kinds() {
+    func message(_ kind: RowKind, _ text: String?) -> ChatMessage {
+      var row = rig.row("", seq: 1, from: rig.peer)
+      (row.kind, row.text) = (kind, text)
+      return MessageMaker(me: rig.me, chat: first.id, source: rig.session.source).message(row)
+    }
+    #expect(message(.text, "hi").kind == .text && message(.text, "hi").text == "hi")
+    #expect(message(.voice, nil).kind == .voice && message(.unreadable, nil).kind == .unreadable)
+    #expect(
+      message(.custom(type: "gift", payload: [1]), "a gift").kind
+        == .custom(type: "gift", payload: Data([1])))
+    let unknown = message(.unsupported(field: 99), "a poll")
+    #expect(unknown.kind == .unsupported(type: "field 99", fallback: "a poll") && unknown.text == "a poll")
+    let renamed = message(.system(.renamed("Weekend")), nil)
+    #expect(renamed.kind == .system(.renamed("Weekend")) && renamed.answerable == nil)
+    #expect(renamed.senderUserId == rig.peer.text && !renamed.isOutgoing)
+    let left = message(.system(.memberLeft(rig.peer)), nil)
+    #expect(left.kind == .system(.memberLeft(rig.peer.text)))
+    #expect(
+      message(.system(.roleChanged(rig.peer, .admin)), nil).kind
+        == .system(.roleChanged(rig.peer.text, .admin)))
+    #expect(
+      message(.system(.timerChanged(Expiry(seconds: 60, start: .read))), nil).kind
+        == .system(.timerChanged(DisappearingSetting(ttlSeconds: 60, start: .read))))
+  }
+
+  @Test("S3-31: what the user said about being written to is the chat's")
+  func consent() {
+    let looks = Looks { [chat] in _ = chat.consent }
+    tell { $0.summary.consent = .denied }
+    #expect(chat.consent == .denied && looks.take() == 1)
+    tell { $0.summary.consent = .allowed }
+    #expect(chat.consent == .allowed)
+    #expect(!ShellSettings(MessagingSettings()).asksConsent)
+    var settings = MessagingSettings()
+    (settings.asksConsent, settings.historyLimit) = (true, 0)
+    let shell = ShellSettings(settings)
+    #expect(shell.asksConsent && shell.historyLimit == 1)
   }
 
   @Test("Rows of a chat whose transcript nobody looks at are not held")

@@ -49,7 +49,9 @@ struct TranscriptWindowTests {
     #expect(window.messages[2].delivery == .failed(.forbidden))
   }
 
-  @Test("S0-53: the window holds what it is allowed to, and pages from where it begins")
+  @Test(
+    "S0-53, S3-22, S3-23: the window holds what it is allowed to, live and paged alike, and pages from where it begins"
+  )
   func trimmed() {
     var window = TranscriptWindow(limit: 100)
     for seq in 1...999 as ClosedRange<Int64> {

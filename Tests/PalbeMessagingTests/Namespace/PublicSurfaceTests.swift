@@ -81,7 +81,7 @@ struct PublicSurfaceTests {
     }
   }
 
-  @Test("2.3: the properties of a chat and of a message are all there")
+  @Test("S0-4, S0-140, S3-27: the properties of a chat and of a message are all there")
   func properties() {
     #expect(
       members(of: "Chat").isSuperset(of: [
@@ -89,7 +89,7 @@ struct PublicSurfaceTests {
         "unreadCount", "serverUnread", "notifyScope", "isMuted", "disappearing", "disappearingAckedBy",
         "trust",
         "typing", "onlineMembers", "deliveredUpTo", "readUpTo", "epoch", "consent", "messages",
-        "onMentionElevation",
+        "onMentionElevation", "readers(upTo:)", "readWatermark(of:)", "presence(of:)",
       ]))
     #expect(
       members(of: "ChatMessage").isSuperset(of: [
