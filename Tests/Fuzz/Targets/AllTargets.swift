@@ -52,7 +52,10 @@ extension FuzzTarget {
     .sdkRealtime,
     .sdp,
     .sealedFrame,
+    .sealedNames,
     .sealedProfile,
+    .serverAddress,
+    .sessionAnswer,
     .sframeHeader,
     .sfuData,
     .sfuDatagram,
@@ -65,7 +68,11 @@ extension FuzzTarget {
     .tokenClaims,
     .transportFeedback,
     .upgradeResponse,
+<<<<<<< HEAD
     .voiceWaveform,
+=======
+    .vaultKey,
+>>>>>>> 40363b3 (fuzz: the vault's key, sealed names, sessions, addresses)
     .vp8Assembler,
     .vp8Descriptor,
     .vp8Frame,

@@ -61,7 +61,8 @@ enum VaultKey {
     return head + nonce + sealed
   }
 
-  private static func open(_ bytes: [UInt8], _ passphrase: [UInt8]?) throws(StoreFault) -> SymmetricKey {
+  /// Throws `corrupted`, `newerSchema`, `wrongPassphrase`.
+  static func open(_ bytes: [UInt8], _ passphrase: [UInt8]?) throws(StoreFault) -> SymmetricKey {
     guard bytes.count >= 6, Array(bytes[..<4]) == magic else { throw .corrupted(fileName) }
     guard bytes[4] == 1, bytes[5] < 2 else { throw .newerSchema }
     if bytes[5] == 0 {
