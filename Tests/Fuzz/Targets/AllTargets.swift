@@ -68,11 +68,8 @@ extension FuzzTarget {
     .tokenClaims,
     .transportFeedback,
     .upgradeResponse,
-<<<<<<< HEAD
     .voiceWaveform,
-=======
     .vaultKey,
->>>>>>> 40363b3 (fuzz: the vault's key, sealed names, sessions, addresses)
     .vp8Assembler,
     .vp8Descriptor,
     .vp8Frame,
