@@ -103,7 +103,7 @@ struct RealtimeMachineTests {
     #expect(driver.connects.count == 1 && driver.connects[0].credentials.device?.token == "dt-1")
   }
 
-  @Test("Subscribing, events, and the same topic for two: one socket, each hears what is its own")
+  @Test("S0-93: subscribing, events, and the same topic for two: one socket, each hears what is its own")
   func events() {
     var driver = RealtimeDriver.joined()
     #expect(driver.sent.map(\.text) == [#"{"type":"subscribe","id":1,"topic":"t"}"#])

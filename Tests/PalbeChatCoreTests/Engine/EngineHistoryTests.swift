@@ -11,7 +11,7 @@ struct EngineHistoryTests {
   }
 
   @Test(
-    "Issue 6: the same with processes that end at every transaction, partitions and clocks that jump",
+    "S3-30, issue 6: the same with processes that end at every transaction, partitions and clocks that jump",
     arguments: 1...24)
   func crashes(seed: UInt64) throws {
     try expectSound(.make(seed: seed &+ 10_000))
