@@ -17,6 +17,13 @@ final class ChatWatcher {
   private var numbered: [String] = []
   private var facts: Facts?
   private var isOver = false
+  private var looks = 0
+  /// The newest message that was told of while the chat was not open.
+  private var lastTold: String?
+  /// Whether the chat is on the screen: only then its messages are read and shown.
+  var isOpen = false {
+    didSet { if isOpen != oldValue { observe() } }
+  }
 
   private struct Shown {
     var number: Int
@@ -43,15 +50,42 @@ final class ChatWatcher {
   /// looks after it, once for all changes until then.
   private func observe() {
     guard !isOver else { return }
+    looks += 1
+    let number = looks
     withObservationTracking {
       look()
     } onChange: { [weak self] in
-      Task { @MainActor in self?.observe() }
+      // An older look waits for the same changes.
+      Task { @MainActor in if let self, self.looks == number { self.observe() } }
     }
   }
 
   private func look() {
+    if isOpen { lookAtAll() } else { lookAtList() }
+    _ = chat.unreadCount
+    changed()
+  }
+
+  /// What the list shows of a chat.
+  private func lookAtList() {
+    if let last = chat.lastMessage, last.id != lastTold {
+      lastTold = last.id
+      if !last.isOutgoing, chat.unreadCount > 0 { say(wording.line(last)) }
+    }
+    var new =
+      facts
+      ?? Facts(
+        title: "", members: [], role: nil, state: chat.state, typing: [], online: [], trust: "", timer: "",
+        consent: chat.consent)
+    (new.title, new.members, new.role, new.state) = (
+      chat.title, chat.members.map(\.userId), chat.myRole, chat.state
+    )
+    look(new)
+  }
+
+  private func lookAtAll() {
     let messages = chat.messages
+    lastTold = chat.lastMessage?.id
     let (delivered, read) = (chat.deliveredUpTo, chat.readUpTo)
     var here: Set<String> = []
     for message in messages {
@@ -60,7 +94,9 @@ final class ChatWatcher {
       // A transfer is in the status line.
       if message.delivery == .pending, message.attachment != nil { _ = chat.uploadProgress(of: message) }
     }
-    for (id, old) in shown where !here.contains(id) {
+    // A chat that was let go of is read again first.
+    let isReading = messages.isEmpty && chat.lastMessage != nil
+    for (id, old) in shown where !here.contains(id) && !isReading {
       shown[id] = nil
       say("[\(old.number)] is gone")
     }
@@ -70,8 +106,6 @@ final class ChatWatcher {
         typing: chat.typing.map(\.userId),
         online: chat.onlineMembers.map(\.userId).filter { $0 != wording.me },
         trust: wording.trust(chat.trust), timer: wording.timer(chat.disappearing), consent: chat.consent))
-    _ = chat.unreadCount
-    changed()
   }
 
   private func look(_ message: ChatMessage, _ delivered: Int64, _ read: Int64) {
@@ -82,7 +116,9 @@ final class ChatWatcher {
     // Ticks of own messages that the server has.
     if message.isOutgoing, message.delivery == .sent {
       new.isDelivered = message.serverSeq <= delivered
-      new.isRead = message.serverSeq <= read
+      new.isRead =
+        shown[message.id]?.isRead == true
+        || message.serverSeq <= read && !chat.readers(upTo: message.serverSeq).isEmpty
     }
     guard let old = shown[message.id] else {
       numbered.append(message.id)
@@ -117,6 +153,8 @@ final class ChatWatcher {
   private func look(_ new: Facts) {
     defer { facts = new }
     guard let old = facts, old != new else { return }
+    // What was not looked at while it was not open is no news.
+    let isNew = old.trust.isEmpty
     if new.title != old.title { say("the title is \"\(safe(new.title))\"") }
     if new.members != old.members { say("members: \(wording.names(new.members))") }
     if new.role != old.role, let role = new.role { say("your role is \(role.rawValue)") }
@@ -126,8 +164,8 @@ final class ChatWatcher {
     }
     for user in new.online where !old.online.contains(user) { say("\(wording.name(user)) is online") }
     for user in old.online where !new.online.contains(user) { say("\(wording.name(user)) is offline") }
-    if new.trust != old.trust { say("trust: \(new.trust)") }
-    if new.timer != old.timer { say("timer: \(new.timer)") }
+    if new.trust != old.trust, !isNew { say("trust: \(new.trust)") }
+    if new.timer != old.timer, !isNew { say("timer: \(new.timer)") }
     if new.consent != old.consent { say("consent: \(new.consent.rawValue)") }
   }
 

@@ -132,20 +132,23 @@ final class Session {
       if !saysAll, line.hasSuffix(" types") || line == "nobody types" { return }
       show(line)
       readSoon()
-    } else if saysAll || line.contains(": ") && line.hasPrefix("[") {
+    } else if saysAll || line.contains(": ") {
       show("(\(safe(chat.title))) \(line)")
     }
   }
 
   func enter(_ chat: Chat) {
+    open?.isOpen = false
     open = watcher(of: chat)
     show("open: \(safe(chat.title)), \(chat.kind.rawValue), \(chat.state.rawValue)")
+    open?.isOpen = true
     readSoon()
     refreshStatus()
   }
 
   func closeChat() {
     open?.chat.setTyping(false)
+    open?.isOpen = false
     open = nil
     refreshStatus()
   }

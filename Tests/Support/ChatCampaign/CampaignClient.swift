@@ -112,7 +112,7 @@ public actor CampaignClient {
           isReady = true
           Self.say("ready")
         }
-      case .ended(let end): Self.say("complaint the shell ended: \(end)")
+      case .ended(let end) where end != .closed: Self.say("complaint the shell ended: \(end)")
       default: break
       }
     }
