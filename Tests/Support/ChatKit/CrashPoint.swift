@@ -23,7 +23,6 @@ package struct CrashPoint: Hashable, Sendable {
     "group+secrets+transcript",
     "group+transcript",
     "head",
-    "head+keys",
     "keys",
     "operation",
     "operation+outbox+transcript",
