@@ -220,7 +220,7 @@ extension ChatHistory {
       world.kill(phone)
     case .die: phone.storage.arm(nil, moment(step), passes: step.second % 6)
     case .trap:
-      let point = CrashPoint.all[step.first % CrashPoint.all.count]
+      let point = CrashPoint.drawn[step.first % CrashPoint.drawn.count]
       phone.storage.arm(point.kind, point.moment, passes: step.second % 2)
     case .clock: world.setClock(phone, ahead: .seconds([-86_400, -300, 0, 300, 86_400][step.second % 5]))
     default: return false

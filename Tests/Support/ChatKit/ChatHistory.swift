@@ -65,7 +65,7 @@ package struct ChatHistory {
     var trap: CrashPoint?
     if story.steps.contains(where: { $0.action == .trap }) {
       let number = story.seed &* 7 &+ UInt64(world.phones.count)
-      trap = CrashPoint.all[Int(number % UInt64(CrashPoint.all.count))]
+      trap = CrashPoint.drawn[Int(number % UInt64(CrashPoint.drawn.count))]
     }
     // Where there are few key packages the last resort is used.
     let hasFew = story.seed % 4 == 1

@@ -4,13 +4,14 @@ package struct CrashPoint: Hashable, Sendable {
   package let moment: CrashingStorage.Moment
 
   /// Kinds of transactions that an engine makes. A run that makes another one says so.
-  package static let kinds: [String] = [
+  package static let kinds = drawnKinds + ["device+group+operation+outbox+transcript"]
+
+  /// What histories draw from: their number and order are part of what a seed lives. The others are hunted alone.
+  private static let drawnKinds: [String] = [
     "device",
     "device+group",
     "device+group+operation",
-    "device+group+operation+outbox+transcript",
     "device+group+operation+transcript",
-    "device+group+outbox+transcript",
     "device+group+transcript",
     "group",
     "group+operation",
@@ -25,6 +26,7 @@ package struct CrashPoint: Hashable, Sendable {
     "group+secrets+transcript",
     "group+transcript",
     "head",
+    "device+group+outbox+transcript",
     "keys",
     "operation",
     "operation+outbox+transcript",
@@ -37,8 +39,12 @@ package struct CrashPoint: Hashable, Sendable {
   ]
 
   /// The register: every one must be hit in a long run.
-  package static let all: [CrashPoint] = kinds.flatMap { kind in
-    CrashingStorage.Moment.allCases.map { CrashPoint(kind: kind, moment: $0) }
+  package static let all: [CrashPoint] = points(kinds)
+  /// Those that histories draw from.
+  static let drawn: [CrashPoint] = points(drawnKinds)
+
+  private static func points(_ kinds: [String]) -> [CrashPoint] {
+    kinds.flatMap { kind in CrashingStorage.Moment.allCases.map { CrashPoint(kind: kind, moment: $0) } }
   }
 
   /// As `CrashRegistry.hit` has it.
