@@ -242,7 +242,7 @@ let targets: [Target] = [
     path: "Tests/Support/SDKKit", swiftSettings: strict),
   tool(
     "sdk-probe", "PalbeMessaging", path: "Tests/Support/sdk-probe",
-    extra: base + ["Palbase", "Palbe", "PalbeMLS"]),
+    extra: base + ["Palbase", "Palbe", "PalbeMLS", "PalbeChatCore"]),
   .target(
     name: "PalbeServerClient",
     dependencies: (base + ["PalbeBackendCore", "PalbeBackendKit"])

@@ -51,6 +51,33 @@ public enum Base64 {
     return bits == 0 ? bytes : nil
   }
 
+  /// What each byte stands for in the URL alphabet; 255 for none.
+  private static let urlValues: [UInt8] = (0..<256).map { byte in
+    value(UInt8(byte), .url).map { UInt8($0) } ?? 255
+  }
+
+  /// The bytes of a text in the URL alphabet without padding, as `decode` gives them.
+  static func decodeURL(_ text: ArraySlice<UInt8>) -> [UInt8]? {
+    guard text.count % 4 != 1 else { return nil }
+    let values = urlValues
+    var bytes = [UInt8]()
+    bytes.reserveCapacity(text.count / 4 * 3 + 2)
+    var bits: UInt32 = 0
+    var bitCount: UInt32 = 0
+    for character in text {
+      let value = values[Int(character)]
+      guard value != 255 else { return nil }
+      bits = bits << 6 | UInt32(value)
+      bitCount += 6
+      if bitCount >= 8 {
+        bitCount -= 8
+        bytes.append(UInt8(truncatingIfNeeded: bits >> bitCount))
+        bits &= (1 << bitCount) - 1
+      }
+    }
+    return bits == 0 ? bytes : nil
+  }
+
   private static func character(_ value: UInt32, _ alphabet: Alphabet) -> UInt8 {
     let value = UInt8(truncatingIfNeeded: value)
     switch value {

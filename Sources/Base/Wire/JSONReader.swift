@@ -144,10 +144,37 @@ public struct JSONReader: Sendable {
     }
   }
 
+  /// A text of base64 in the URL alphabet without padding (RFC 4648 §5), decoded; an escape in it is refused.
+  public mutating func base64URL() throws(JSONError) -> [UInt8] {
+    try expect("\"")
+    let start = offset
+    while offset < bytes.count, bytes[offset] != UInt8(ascii: "\"") { offset += 1 }
+    guard offset < bytes.count else { throw .unexpected(at: offset) }
+    let text = bytes[start..<offset]
+    offset += 1
+    guard let decoded = Base64.decodeURL(text) else { throw .unexpected(at: start) }
+    return decoded
+  }
+
+  /// Steps over a text that needs no look at its characters, one by one; anything else is left where it is.
+  private mutating func skipPlainString() -> Bool {
+    var end = offset + 1
+    while end < bytes.count {
+      switch bytes[end] {
+      case UInt8(ascii: "\""):
+        offset = end + 1
+        return true
+      case UInt8(ascii: "\\"), 0..<0x20, 0x80...: return false
+      default: end += 1
+      }
+    }
+    return false
+  }
+
   /// Steps over a value of any type.
   public mutating func skipValue() throws(JSONError) {
     switch kind() {
-    case .string: _ = try string()
+    case .string: if !skipPlainString() { _ = try string() }
     case .object:
       try enterObject()
       while try nextKey() != nil { try skipValue() }

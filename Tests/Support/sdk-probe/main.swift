@@ -4,6 +4,7 @@
 //   sdk-probe store FOLDER hold            opens the chats' file of `StorageProbe`, then waits
 //   sdk-probe store FOLDER closed          opens and closes it, then waits
 //   sdk-probe store FOLDER write           stores one state after another, and says the number of each
+//   sdk-probe chat USER COUNT              sends that many texts to a user as who is signed in at PALBE_CONFIG, then waits
 import Foundation
 import Palbase
 import Palbe
@@ -35,6 +36,8 @@ case "tokens" where arguments.count == 5:
     _ = try await authority.accessToken(replacing: token.text)
   }
   print("done")
+case "chat" where arguments.count == 4:
+  try await ChatProbe.run(peer: UserID(arguments[2])!, count: Int(arguments[3])!)
 case "store" where arguments.count == 4:
   let probe = try StorageProbe(folder: arguments[2])
   switch arguments[3] {

@@ -42,6 +42,12 @@ package struct BackendCall: Sendable {
     return call
   }
 
+  /// Whether a device that the server does not know is enrolled for it; false for who enrols it itself.
+  package var enrols = true
+
+  /// Only as this user: `not_signed_in` when somebody else is. Nil: as who is signed in.
+  package var userId: String?
+
   /// The route itself is harmless to repeat, whatever its method.
   package var isHarmlessTwice = false
 

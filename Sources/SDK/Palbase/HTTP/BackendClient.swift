@@ -19,8 +19,13 @@ package final class BackendClient: Sendable {
     guard call.access != .open else { return try await http.send(call) }
     var token = try await sessions.accessToken()
     let userId = token.userId
+    if let wanted = call.userId, wanted != userId { throw BackendError.client(.notSignedIn) }
     var device: DeviceCredential?
-    if call.access == .device { device = try await devices.credential(of: userId, replacing: nil) }
+    if call.access == .device {
+      device =
+        try call.enrols
+        ? await devices.credential(of: userId, replacing: nil) : devices.existingCredential(of: userId)
+    }
     var mayRenew = true
     var mayEnrol = true
     while true {
@@ -35,7 +40,7 @@ package final class BackendClient: Sendable {
           token = try await sessions.accessToken(replacing: token.text)
           // The rest of the call would be somebody else's.
           guard token.userId == userId else { throw BackendError.client(.sessionExpired) }
-        case .deviceNotEnrolled where mayEnrol && device != nil:
+        case .deviceNotEnrolled where mayEnrol && call.enrols && device != nil:
           mayEnrol = false
           device = try await devices.credential(of: userId, replacing: device)
         case .deviceRevoked:

@@ -77,7 +77,8 @@ struct ReceivedFrame: Equatable {
   var content: Content
   var bytes: [UInt8]
 
-  static let limit = 1 << 20
+  /// As long as an answer over HTTP: a reply may hold a page of the queue.
+  static let limit = 8 << 20
 
   /// Nil for what is none: other types, missing members, anything but JSON.
   init?(_ text: String) {

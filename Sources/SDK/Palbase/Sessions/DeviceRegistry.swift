@@ -47,6 +47,15 @@ package final class DeviceRegistry: Sendable {
     return credential
   }
 
+  /// The credential where there is one; `device_not_enrolled` or `device_revoked` where there is none to use.
+  package func existingCredential(of userId: String) throws -> DeviceCredential {
+    guard let credential = try credential(of: userId) else {
+      throw BackendError.client(.deviceNotEnrolled)
+    }
+    guard !credential.isRevoked else { throw BackendError.client(.deviceRevoked) }
+    return credential
+  }
+
   /// The credential, enrolling if need be.
   /// - Parameter refused: a credential that the server does not know.
   package func credential(
