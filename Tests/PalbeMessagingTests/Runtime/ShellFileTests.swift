@@ -87,7 +87,8 @@ struct ShellFileTests {
       OutgoingFile(.bytes(file), kind: .file, filename: "a", mimeType: "x/y"), to: chat)
     let row = try #require(anna.told.rows[chat]?[id])
     #expect(row.delivery == .pending)
-    #expect(try await all(anna.shell.download(#require(row.attachment), of: id, in: chat)) == file)
+    let stand = try #require(row.attachment)
+    #expect(try await all(anna.shell.download(stand, of: id, in: chat)) == file)
     let name = try #require(spool(anna).first { !$0.contains(".") })
     let stored = try Data(
       contentsOf: URL(

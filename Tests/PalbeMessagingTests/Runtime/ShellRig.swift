@@ -100,7 +100,10 @@ final class ChatServer: @unchecked Sendable {
 
   var runtime: PalbaseRuntime { get throws { try host.runtime() } }
 
-  init(_ server: ChatServer, _ name: String, in folder: TemporaryFolder? = nil, opens: Bool = true)
+  init(
+    _ server: ChatServer, _ name: String, in folder: TemporaryFolder? = nil, opens: Bool = true,
+    signsIn: Bool = false
+  )
     async throws
   {
     let isNew = folder == nil
@@ -149,7 +152,7 @@ enum AppProcess {
   }
 }
 
-func failure(_ body: () async throws -> Void) async -> FailureCode? {
+@MainActor func failure(_ body: @MainActor () async throws -> Void) async -> FailureCode? {
   do {
     try await body()
     return nil
