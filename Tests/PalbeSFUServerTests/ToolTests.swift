@@ -45,6 +45,7 @@ struct ToolTests {
       ["serve", "--dev", "--port", "0", "--udp-port", "65535", "--workers", "2", "--log-level", "warning"],
       ["serve", "--dev", "--port", "0", "--udp-port", "0", "--audit-log", "/nowhere/at/all"],
       ["serve", "--dev", "--po\nrt", "1"], ["serve", "--config", "/none\nthere"], ["none\n\u{1b}[31m"],
+      ["serve", "--dev", "--node-ip", "0.0.0.0"], ["serve", "--dev", "--node-ip", "::"],
       ["serve", "--dev", "--tls-key", "/etc/hosts"], ["serve", "--dev", "--tls-cert", "/etc/hosts"],
     ])
   func misuse(arguments: [String]) throws {
@@ -54,6 +55,19 @@ struct ToolTests {
     #expect(result.errors.hasPrefix("palbe-sfu: "))
     #expect(result.errors.filter(\.isNewline).count == 1 && !result.errors.contains("\u{1b}"))
     #expect(!result.errors.contains("nocolon"))
+  }
+
+  @Test(
+    "Bug: a configuration that is a pipe was waited for without end", arguments: ["--config", "--key-file"])
+  func pipe(option: String) throws {
+    let folder = try TemporaryFolder()
+    let path = folder.path("pipe")
+    try #require(mkfifo(path, 0o600) == 0)
+    let result = try ToolProcess.run("palbe-sfu", ["serve", "--dev", option, path])
+    #expect(result.code == 2)
+    #expect(
+      result.errors == "palbe-sfu: cannot read '\(path)': it is no file; expected a regular one\n",
+      "\(result.errors)")
   }
 
   @Test(

@@ -171,6 +171,10 @@ struct SettingsTests {
         "room: {empty_timeout: -1}",
         "f: line 1, column 23: 'room.empty_timeout' is '-1'; expected a time from 0s to 604800s, such as 30s or 500ms"
       ),
+      (
+        "rtc: {node_ip: '::'}",
+        "f: line 1, column 16: 'rtc.node_ip' is '::'; expected an IPv4 or IPv6 address other than 0.0.0.0 and ::"
+      ),
       ("a: [", "f: line 2, column 1: did not find expected node content"),
       ("rtc: {udp_port: 7882-7883}\nworkers: 3", "3 workers need as many UDP ports; 'rtc.udp_port' has 2"),
     ])

@@ -52,7 +52,7 @@ public enum SFUKeys {
     "rtc.advertise_internal_ip", "--advertise-internal-ip", .boolean, default: false,
     "announces this machine's own addresses beside the external one")
   public static let nodeIP = Setting(
-    "rtc.node_ip", "--node-ip", .optional(.address), default: nil, words: "this machine's own",
+    "rtc.node_ip", "--node-ip", .optional(.reachableAddress), default: nil, words: "this machine's own",
     "address that clients send media to")
   public static let turnServers = Setting(
     "rtc.turn_servers", "--turn-server", .turnServers, default: [], words: "", reloads: true, isSecret: true,

@@ -160,6 +160,14 @@ extension SettingKind where Value == SocketAddress {
       scalar: "ADDRESS", "an IPv4 or IPv6 address", read: { SocketAddress(host: $0, port: 0) },
       show: { quoted($0.host) })
   }
+
+  /// An address that others can send to, without a port: not the one that stands for all of a host's.
+  public static var reachableAddress: SettingKind {
+    SettingKind(
+      scalar: "ADDRESS", "an IPv4 or IPv6 address other than 0.0.0.0 and ::",
+      read: { SocketAddress(host: $0, port: 0).flatMap { $0.isUnspecified ? nil : $0 } },
+      show: { quoted($0.host) })
+  }
 }
 
 extension SettingKind where Value == TimeDelta {

@@ -16,14 +16,16 @@ public enum SettingsFiles {
     return found
   }
 
-  /// A file's bytes. One with keys must not be for everybody to read.
+  /// A file's bytes. One with keys must not be for everybody to read. A pipe or a device is refused: nobody may ever write to it,
+  /// and a reload could not read it again.
   public static func contents(of path: String, isPrivate: Bool) throws(SettingsError) -> [UInt8] {
     func failure(_ reason: String) -> SettingsError { SettingsError("cannot read '\(path)': \(reason)") }
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
     guard descriptor >= 0 else { throw failure(String(cString: strerror(errno))) }
     defer { close(descriptor) }
     var status = stat()
     guard fstat(descriptor, &status) == 0 else { throw failure(String(cString: strerror(errno))) }
+    guard status.st_mode & S_IFMT == S_IFREG else { throw failure("it is no file; expected a regular one") }
     guard !isPrivate || status.st_mode & 0o007 == 0 else {
       throw failure("everybody may; take that away with: chmod o= '\(path)'")
     }
