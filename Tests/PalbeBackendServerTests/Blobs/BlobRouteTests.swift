@@ -96,6 +96,35 @@ struct BlobRouteTests {
   }
 
   @Test(
+    "Bug: nobody was told of an attachment whose file was gone; log, metric and check tell, but not of one that was let go"
+  )
+  func gone() throws {
+    let anna = try rig.device()
+    let (group, _) = try anna.found(with: [])
+    let bytes = anna.random.bytes(1_000)
+    func ready() throws -> (id: BlobID, get: String) {
+      let view = try anna.get("POST", "/v1/groups/\(group)/blobs", ["size": 1_000])
+      let (id, address) = (try #require(view["blob_id"] as? String), try #require(view["put_url"] as? String))
+      #expect(try put(anna, address, bytes).status == 201)
+      let done = try anna.get("POST", "/v1/blobs/\(id)/complete")
+      return (try #require(BlobID(id)), try #require(done["get_url"] as? String))
+    }
+    let http = HTTPConnection(port: rig.server.port)
+    let (lost, released) = (try ready(), try ready())
+    let blobs = rig.server.blobs
+    blobs.delete([released.id])
+    #expect(try http.send("GET", released.get).status == 404)
+    #expect(blobs.counts.faultCount == 0)
+    #expect(unlink(blobs.files.path(of: lost.id)) == 0)
+    let answer = try http.send("GET", lost.get)
+    #expect(answer.status == 404 && answer.code == "blob_not_found")
+    #expect(blobs.counts.faultCount == 1)
+    rig.server.stop()
+    let findings = try BackendServer.check(rig.folder.path("data"), repairs: false, hasAccounts: false)
+    #expect(findings.map(\.description) == ["2 attachments whose bytes are missing or cut"])
+  }
+
+  @Test(
     "Bug: an upload that had all its bytes when the process ended was never complete; who asks completes it")
   func unnamed() throws {
     let anna = try rig.device()

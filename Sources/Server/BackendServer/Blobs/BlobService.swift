@@ -154,7 +154,12 @@ package final class BlobService: Sendable {
           Self.answer(grant.blob, count, request, source).map { RequestIDs.labelled($0, request) }
             ?? unsatisfiable(count, request))
       } catch {
-        if error != .missing { store.note(error) }
+        // An address is given out only for bytes that are there. Where they are not, they were let go meanwhile, or lost.
+        if error != .missing {
+          store.note(error)
+        } else if store.isLost(grant.blob) {
+          store.note(.damaged)
+        }
         responder.send(refuse(error == .missing ? .notFound : .storage(error), request))
       }
     }

@@ -50,6 +50,9 @@ package final class BlobStore: Sendable {
   package let orphanCount: Int
 
   private let faults: FaultLog?
+  private static let releasedLimit = 16_384
+  /// Blobs that the backend has let go, the newest of them.
+  private let released = Mutex<(ids: Set<BlobID>, order: [BlobID])>(([], []))
 
   /// Opens the folder.
   /// - Parameter known: the blobs of the backend; bytes of others, whose deletion a crash has prevented, are removed. Nil
@@ -100,6 +103,12 @@ package final class BlobStore: Sendable {
   package var counts: Counts { totals.withLock { $0 } }
 
   func count(_ change: (inout Counts) -> Void) { totals.withLock { change(&$0) } }
+
+  /// Whether nothing is there of a blob that was not let go lately: of one that was, an address may still be in somebody's
+  /// hands.
+  func isLost(_ id: BlobID) -> Bool {
+    (try? files.state(of: id)) == BlobFiles.State.none && !released.withLock { $0.ids.contains(id) }
+  }
 
   /// Counts and tells what the disk has refused.
   func note(_ fault: BlobFault) {
@@ -189,6 +198,13 @@ package final class BlobStore: Sendable {
 
   /// Removes what the backend has let go, and ends uploads of it.
   package func delete(_ ids: [BlobID]) {
+    released.withLock { released in
+      for id in ids where released.ids.insert(id).inserted { released.order.append(id) }
+      guard released.order.count > Self.releasedLimit else { return }
+      let dropped = released.order.prefix(released.order.count - Self.releasedLimit / 2)
+      released.ids.subtract(dropped)
+      released.order.removeFirst(dropped.count)
+    }
     let isHeld = held.withLock { held in
       guard held.count > 0 else { return false }
       held.ids += ids
