@@ -80,6 +80,7 @@ package final class BackendServer: Sendable {
   ) throws {
     if verifier == nil { try configuration.accounts.checkKeyFiles() }
     folder = try DataFolder(configuration.data)
+    try folder.takeLogs()
     // A file for pushes may be in that folder.
     try configuration.pushes?.check()
     let store: SQLiteBackendStore
@@ -174,6 +175,7 @@ package final class BackendServer: Sendable {
       return Self.backUp(root, to: String(line.dropFirst(7)), loop: loop, blobs: blobs, others: others ?? [])
     }
     try pushes?.start()
+    try folder.noteLogs(of: ["messages.sqlite", "accounts.sqlite"])
   }
 
   private static func accounts(
@@ -250,6 +252,7 @@ package final class BackendServer: Sendable {
   package func stop() {
     drain()
     control.stop()
+    folder.forgetLogs()
     link?.stop()
     loop.stop()
     web.stop()

@@ -43,6 +43,67 @@ struct ServerToolTests {
     #expect(end.errors.contains("stopping signal=terminate"))
   }
 
+  @Test("Bug: a configuration that is a pipe was waited for without end")
+  func pipe() throws {
+    let folder = try TemporaryFolder()
+    let path = folder.path("pipe")
+    try #require(mkfifo(path, 0o600) == 0)
+    try expectMisuse(["serve", "--config", path], says: "it is no file; expected a regular one")
+  }
+
+  @Test(
+    "Bug: a write-ahead log that somebody deleted after a crash took what was acknowledged with it, without a word"
+  )
+  func lostLog() throws {
+    let folder = try TemporaryFolder()
+    let data = folder.path("data")
+    let arguments = ["serve", "--dev", "--data", data, "--port", "0"]
+    var users = 0
+    func crash() throws {
+      users += 1
+      let (process, port) = try start(data)
+      let anna = try ServerClient.signedIn(
+        port: port, "user\(users)@example.org", "correct horse", seed: UInt64(users))
+      _ = try anna.found(with: [])
+      process.terminate(with: SIGKILL)
+      _ = process.finish()
+    }
+    try crash()
+    // A start that does not get far, a check and a backup merge the log; that is no loss.
+    let failing = try ToolProcess.run("palbe-server", arguments + ["--host", "192.0.2.77"])
+    #expect(failing.code == 2, "\(failing)")
+    for look in 0..<3 {
+      if look == 1 { #expect(try ToolProcess.run("palbe-server", ["check", "--data", data]).code == 0) }
+      if look == 2 {
+        let backup = try ToolProcess.run(
+          "palbe-server", ["backup", "--data", data, "--to", folder.path("copy")])
+        #expect(backup.code == 0, "\(backup)")
+      }
+      try crash()
+    }
+    for name in ["messages.sqlite-wal", "accounts.sqlite-wal"] {
+      #expect(unlink("\(data)/\(name)") == 0)
+      let refused = try ToolProcess.run("palbe-server", arguments)
+      #expect(refused.code != 0 && refused.errors.contains("\(name) is gone"), "\(refused)")
+      #expect(refused.errors.filter(\.isNewline).count == 1)
+      let backup = try ToolProcess.run(
+        "palbe-server", ["backup", "--data", data, "--to", folder.path("no")])
+      #expect(backup.code != 0 && backup.errors.contains("\(name) is gone"), "\(backup)")
+      for _ in 0..<2 {
+        let check = try ToolProcess.run("palbe-server", ["check", "--data", data])
+        #expect(check.code != 0 && (check.output + check.errors).contains("\(name) is gone"), "\(check)")
+      }
+      #expect(unlink(data + "/lock") == 0)
+      try crash()
+    }
+    // Who ends by himself leaves nothing behind that could be missing.
+    let (process, _) = try start(data)
+    process.terminate()
+    #expect(process.finish().code == 0)
+    #expect(access(data + "/messages.sqlite-wal", F_OK) != 0)
+    #expect(try ToolProcess.run("palbe-server", ["check", "--data", data]).code == 0)
+  }
+
   @Test("config shows what would run, and refuses what is wrong; misuse is exit 2")
   func config() throws {
     let shown = try ToolProcess.run(

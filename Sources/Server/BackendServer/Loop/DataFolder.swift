@@ -4,6 +4,7 @@ import PalbeCrypto
 import PalbeEventLoop
 import PalbeUnits
 import PalbeWire
+import Synchronization
 
 /// The files in `keys/`.
 package enum DataKey: String, CaseIterable, Sendable {
@@ -40,6 +41,10 @@ package enum DataKey: String, CaseIterable, Sendable {
 ///     let store = try SQLiteBackendStore(path: folder.path("messages.sqlite"))
 ///
 /// What it makes has mode 0700, files 0600. The lock ends with the process, however that ends.
+///
+/// The file of the lock also names the write-ahead logs of databases that are open. SQLite removes such a log when it closes the
+/// database, and begins an empty one where there is none: without the note, a log that somebody has deleted after a crash would
+/// take what was acknowledged last with it, without a word.
 package final class DataFolder: Sendable {
   /// Why it cannot be used, in words for a person.
   package struct Failure: Error, Hashable, CustomStringConvertible {
@@ -67,6 +72,53 @@ package final class DataFolder: Sendable {
   }
 
   deinit { close(descriptor) }
+
+  // MARK: Write-ahead logs
+
+  private static let noteLimit = 4_096
+  /// The note is of this process.
+  private let hasNoted = Atomic(false)
+
+  /// Notes which of these databases have a write-ahead log, of which the folder knows durably by then.
+  func noteLogs(of names: [String]) throws(Failure) {
+    let logs = names.map { $0 + "-wal" }.filter { access(path($0), F_OK) == 0 }
+    let note = Array(logs.map { $0 + "\n" }.joined().utf8)
+    let directory = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard directory >= 0 else { throw Self.failure("open", root) }
+    defer { close(directory) }
+    guard fsync(directory) == 0, ftruncate(descriptor, 0) == 0,
+      pwrite(descriptor, note, note.count, 0) == note.count, fsync(descriptor) == 0
+    else { throw Self.failure("write", path("lock")) }
+    hasNoted.store(true, ordering: .relaxed)
+  }
+
+  /// The databases are about to be closed, and their logs with them; does nothing where nothing was noted.
+  func forgetLogs() { if hasNoted.exchange(false, ordering: .relaxed) { clearNote() } }
+
+  private func clearNote() {
+    ftruncate(descriptor, 0)
+    fsync(descriptor)
+  }
+
+  /// Logs that were noted and are gone: what was acknowledged last is lost. To be asked before a database is opened.
+  var lostLogs: [String] {
+    var bytes = [UInt8](repeating: 0, count: Self.noteLimit)
+    let count = pread(descriptor, &bytes, bytes.count, 0)
+    let note = String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
+    return note.split(separator: "\n").map(String.init).filter {
+      $0.hasSuffix(".sqlite-wal") && !$0.contains("/") && access(path($0), F_OK) != 0
+    }
+  }
+
+  /// Refuses a folder without a log that must be there. Otherwise the databases are about to be opened, and nothing is noted any
+  /// more: who opens one and does not go on merges its log, which then is gone.
+  func takeLogs() throws(Failure) {
+    guard let lost = lostLogs.first else { return clearNote() }
+    throw Failure(
+      description:
+        "\(path(lost)) is gone and the last server did not end by itself: what it took last is lost. Put the file back, or restore a backup; to go on without, delete \(path("lock"))"
+    )
+  }
 
   /// Lets another server have it, before this one is gone from memory.
   package func unlock() { flock(descriptor, LOCK_UN) }

@@ -15,6 +15,7 @@ extension BackendServer {
       guard answer == "ok" else { throw Failure(description: answer) }
       return
     }
+    try folder.takeLogs()
     let names = ["messages.sqlite", "accounts.sqlite"].filter { access(folder.path($0), F_OK) == 0 }
     try DataBackup(of: folder.root, to: target).run(
       names.map { DataBackup.file($0, in: folder.root) })
@@ -28,8 +29,13 @@ extension BackendServer {
   ) throws -> [DataCheck.Finding] {
     let folder = try DataFolder(path)
     defer { withExtendedLifetime(folder) {} }
+    let lost = folder.lostLogs
+    // What is lost stays noted, for who starts a server with it.
+    if lost.isEmpty { try folder.takeLogs() }
+    var findings = lost.map { DataCheck.Finding(lostLog: $0) }
     var check = DataCheck(folder.root, repairs: repairs, hasAccounts: hasAccounts)
-    return check.run()
+    findings += check.run()
+    return findings
   }
 
   /// The running server's own backup.

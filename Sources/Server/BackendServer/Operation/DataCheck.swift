@@ -13,6 +13,16 @@ package struct DataCheck {
     package var description: String
     /// It can be derived from the rest; `check` with repair has done it.
     package var isRepairable: Bool
+
+    init(description: String, isRepairable: Bool) {
+      self.description = description
+      self.isRepairable = isRepairable
+    }
+
+    /// A write-ahead log that must be there.
+    init(lostLog name: String) {
+      self.init(description: "\(name) is gone: what was taken last is lost", isRepairable: false)
+    }
   }
 
   /// What is looked at: rows that must not be, how that is told, and what brings it in order.
