@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import PalbeBackendCore
 import PalbeServerClient
 import PalbeTestKit
@@ -76,5 +77,68 @@ struct FullDiskTests {
     again.terminate()
     #expect(again.finish().code == 0)
     #expect(try BackendServer.check(data, repairs: false) == [])
+  }
+
+  @Test(
+    "A disk that somebody else fills in the middle of an upload: refused as unavailable, nothing half of it shows, and it goes on",
+    .enabled(if: ToolProcess.canMountDisks, "may not mount: skipped"))
+  func filledMeanwhile() throws {
+    let folder = try TemporaryFolder()
+    let data = folder.path("data")
+    try FileManager.default.createDirectory(atPath: data, withIntermediateDirectories: false)
+    let process = try ToolProcess.serving(
+      data, ["--reserved-space", "0"], disk: (data, 24 << 20))
+    let port = try process.readPort()
+    let inside = process.path(inside: data)
+    let anna = try signIn(port)
+    let (group, mlsID) = try anna.found(with: [])
+    let bytes = anna.random.bytes(12 << 20)
+    let view = try anna.get("POST", "/v1/groups/\(group)/blobs", ["size": bytes.count])
+    let (id, put) = (try #require(view["blob_id"] as? String), try #require(view["put_url"] as? String))
+    let uploading = HTTPConnection(port: port)
+    try uploading.write(
+      Array("PUT \(put) HTTP/1.1\r\nhost: x\r\ncontent-length: \(bytes.count)\r\n\r\n".utf8)
+        + bytes[..<(1 << 20)])
+    func offset() throws -> Int {
+      let answer = try HTTPConnection(port: port).send("HEAD", put)
+      return try #require(answer.headers["upload-offset"].flatMap { Int($0) })
+    }
+    while try offset() < 1 << 20 { usleep(1_000) }
+    // All that is left.
+    let filler = open(inside + "/filler", O_WRONLY | O_CREAT | O_EXCL, 0o600)
+    try #require(filler >= 0)
+    let zeros = [UInt8](repeating: 0, count: 65_536)
+    while write(filler, zeros, zeros.count) > 0 {}
+    #expect(errno == ENOSPC)
+    close(filler)
+    try? uploading.write(Array(bytes[(1 << 20)...]))
+    let refused = try uploading.answer()
+    #expect(refused.status == 503 && refused.code == "unavailable")
+    uploading.disconnect()
+    let kept = try offset()
+    #expect(kept <= bytes.count / 2)
+    #expect(try anna.ask("POST", "/v1/blobs/\(id)/complete").code == "upload_incomplete")
+    let names = try FileManager.default.subpathsOfDirectory(atPath: inside + "/blobs")
+    #expect(!names.contains { $0.hasSuffix(id) } && names.contains { $0.hasSuffix(id + ".part") })
+    let message = try anna.ask(
+      "POST", "/v1/groups/\(group)/messages", anna.message(mlsID, 0, count: 200_000))
+    #expect(message.status == 503 && message.code == "unavailable")
+    #expect(try HTTPConnection(port: port).send("GET", "/v1/ready").status == 204)
+
+    #expect(unlink(inside + "/filler") == 0)
+    let range = "bytes \(kept)-\(bytes.count - 1)/\(bytes.count)"
+    let rest = try HTTPConnection(port: port).send(
+      "PUT", put, headers: [("content-range", range)], body: Array(bytes[kept...]))
+    #expect(rest.status == 201)
+    let done = try anna.get("POST", "/v1/blobs/\(id)/complete")
+    let get = try #require(done["get_url"] as? String)
+    #expect(try HTTPConnection(port: port).send("GET", get).body == bytes)
+    try anna.get("POST", "/v1/groups/\(group)/messages", anna.message(mlsID, 0))
+    process.terminate()
+    let end = process.finish()
+    #expect(end.code == 0)
+    for store in ["attachments", "messages"] {
+      #expect(end.errors.contains("warning store fault store=\(store) fault=full"), "\(end.errors)")
+    }
   }
 }

@@ -35,10 +35,12 @@ public final class ToolProcess {
   /// - Parameters:
   ///   - descriptorLimit: how many descriptors it may have (RLIMIT_NOFILE).
   ///   - fileByteLimit: no file may grow beyond it (RLIMIT_FSIZE): like a disk that is full.
+  ///   - disk: a folder that is there, on which it finds a disk of its own of so many bytes; others reach that by `path(inside:)`.
+  ///     Needs `canMountDisks`.
   ///   - environment: variables besides those of the test.
   public init(
     _ tool: String, _ arguments: [String], fileByteLimit: Int? = nil, descriptorLimit: Int? = nil,
-    environment: [String: String] = [:]
+    disk: (folder: String, byteCount: Int)? = nil, environment: [String: String] = [:]
   ) throws {
     guard let executable = Self.executable(tool) else { throw CocoaError(.fileNoSuchFile) }
     process.executableURL = executable
@@ -51,6 +53,15 @@ public final class ToolProcess {
       process.executableURL = URL(fileURLWithPath: "/bin/sh")
       process.arguments =
         ["-c", (limits + ["exec \"$0\" \"$@\""]).joined(separator: "; "), executable.path] + arguments
+    }
+    if let disk {
+      process.arguments =
+        [
+          "-m", "--propagation", "private", "/bin/sh", "-c",
+          "mount -t tmpfs -o size=\(disk.byteCount) tmpfs '\(disk.folder)' && exec \"$0\" \"$@\"",
+          executable.path,
+        ] + arguments
+      process.executableURL = URL(fileURLWithPath: "/usr/bin/unshare")
     }
     if !environment.isEmpty {
       // Through another program: a library that is loaded first may move the environment, by which Swift finds its arguments.
@@ -91,6 +102,20 @@ public final class ToolProcess {
     }
     return port
   }
+
+  /// Whether this process may give another one disks of its own.
+  public static let canMountDisks: Bool = {
+    let trial = Process()
+    trial.executableURL = URL(fileURLWithPath: "/usr/bin/unshare")
+    trial.arguments = ["-m", "/bin/sh", "-c", "mount -t tmpfs tmpfs /mnt"]
+    trial.standardError = FileHandle.nullDevice
+    guard (try? trial.run()) != nil else { return false }
+    trial.waitUntilExit()
+    return trial.terminationStatus == 0
+  }()
+
+  /// Where others find what it has at a path.
+  public func path(inside path: String) -> String { "/proc/\(processIdentifier)/root" + path }
 
   /// For looking at it from outside.
   public var processIdentifier: Int32 { process.processIdentifier }
