@@ -100,6 +100,9 @@ public enum CallEvent: Sendable, Equatable {
   case decryptionFailing(identity: String, kind: MediaKind, failures: UInt64)
   /// The server muted one of our tracks.
   case mutedByServer(LocalTrack, Bool)
+  /// The server does not take one of our tracks, such as one in clear in a room for encrypted ones: nothing of it is sent.
+  /// The reason is LiveKit's word, such as `NOT_ALLOWED`.
+  case refusedByServer(LocalTrack, reason: String)
 }
 
 /// A decrypted encoded video frame, in decode order.

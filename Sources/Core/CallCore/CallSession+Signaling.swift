@@ -69,6 +69,7 @@ extension CallSession {
         sender.parameters = nil
       }
     case .mute(let mute): handle(mute)
+    case .requestResponse(let answer): handle(answer)
     case .speakersChanged(let change):
       let sids = speakers.update(change.speakers)
       report(.activeSpeakersChanged(identities: sids.compactMap { roster.identity(sid: $0) }))
@@ -121,6 +122,15 @@ extension CallSession {
       }
     }
     bindTracks(at: now)
+  }
+
+  /// A track that the server does not take. `queued` is one that it has already, and takes.
+  private mutating func handle(_ answer: LiveKit.RequestResponse) {
+    guard answer.reason != .ok, answer.reason != .queued, let cid = answer.request?.addTrack?.cid,
+      let sender = senders.first(where: { $0.cid == cid }), sender.sid == nil, !sender.isRefused
+    else { return }
+    sender.isRefused = true
+    report(.refusedByServer(sender.track, reason: answer.reason.name ?? "\(answer.reason.rawValue)"))
   }
 
   /// The server mutes or unmutes a track of ours: we obey, and say so.

@@ -95,13 +95,17 @@ enum Table {
   static func participants(_ answer: LiveKit.ListParticipantsResponse) -> String {
     var rows = [["IDENTITY", "SID", "STATE", "TRACK", "KIND", "MUTED"]]
     for participant in answer.participants.sorted(by: { $0.identity < $1.identity }) {
-      let head = [shown(participant.identity), participant.sid, "\(participant.state)"]
+      let head = [shown(participant.identity), participant.sid, word(participant.state)]
       if participant.tracks.isEmpty { rows.append(head + ["", "", ""]) }
       for track in participant.tracks {
-        rows.append(head + [track.sid, "\(track.type)", track.muted ? "yes" : "no"])
+        rows.append(head + [track.sid, word(track.type), track.muted ? "yes" : "no"])
       }
     }
     return lines(rows)
+  }
+
+  private static func word(_ value: some ProtobufEnum) -> String {
+    value.name?.lowercased() ?? "\(value.rawValue)"
   }
 
   /// A name cannot forge a line or a column, or send the terminal anything.

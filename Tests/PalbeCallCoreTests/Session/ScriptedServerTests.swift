@@ -119,6 +119,30 @@ import Testing
     }
   }
 
+  @Test("a track that the server does not take is told, and nothing of it is sent")
+  func serverRefusal() throws {
+    let server = try ScriptedServer()
+    try server.bringUp()
+    let request = try #require(server.request.addTrackRequests.first { $0.type == .audio })
+    func refuse(_ reason: LiveKit.RequestResponse.Reason) {
+      server.send(
+        .requestResponse(
+          .with {
+            $0.reason = reason
+            $0.request = .addTrack(request)
+          }))
+    }
+    refuse(.queued)
+    #expect(throws: Never.self) { try server.capture([0x78, 1, 2], on: .microphone, timestamp: 0) }
+    refuse(.notAllowed)
+    refuse(.notAllowed)
+    let told = server.events.filter { $0 == .refusedByServer(.microphone, reason: "NOT_ALLOWED") }
+    #expect(told.count == 1)
+    #expect(throws: SendError.notPublished) {
+      try server.capture([0x78, 1, 2], on: .microphone, timestamp: 960)
+    }
+  }
+
   @Test(
     "RFC 4585 §6.2.1: a NACK is answered with the same protected bytes, not too often"
   )

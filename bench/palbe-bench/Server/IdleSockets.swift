@@ -76,7 +76,8 @@ final class IdleHost {
   init(_ folder: String) throws {
     var toChild: [Int32] = [0, 0]
     var fromChild: [Int32] = [0, 0]
-    guard pipe(&toChild) == 0, pipe(&fromChild) == 0, let output = fdopen(fromChild[0], "r") else {
+    // The child must not hold its own input open: when this process ends, so does it.
+    guard pipe2(&toChild, O_CLOEXEC) == 0, pipe2(&fromChild, O_CLOEXEC) == 0, let output = fdopen(fromChild[0], "r") else {
       throw ServerBenchFailure("no pipe")
     }
     var actions = posix_spawn_file_actions_t()

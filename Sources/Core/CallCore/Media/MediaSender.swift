@@ -16,6 +16,8 @@ final class MediaSender {
   let clockRate: Int
   var sid: String?
   var isMuted = false
+  /// The server does not take it.
+  var isRefused = false
   /// The mute that the server was told.
   var announcedMute = false
   /// What the last answer made of the track; nil when it does not want it.

@@ -81,6 +81,10 @@ public enum Join {
         code = 1
       }
     }
+    if !summary.refusedTracks.isEmpty {
+      complain("palbe-call: the server did not take all tracks; see above")
+      code = 1
+    }
     if case .ended(let reason) = reason {
       complain("palbe-call: the call ended: \(CallEngineError.words(reason))")
       code = 1

@@ -11,6 +11,7 @@ final class JoinSummary: Sendable {
     var pictures: [RemoteTrackID: Int] = [:]
     var identities: [RemoteTrackID: String] = [:]
     var unreadable: Set<String> = []
+    var refused: [LocalTrack] = []
   }
 
   private let state = Mutex(State())
@@ -36,13 +37,21 @@ final class JoinSummary: Sendable {
       guard isNew else { return nil }
       return "\(printable(identity)): cannot decrypt the \(Self.word(kind)); are key and encryption the same?"
     case .mutedByServer(let track, let muted):
-      return "the server \(muted ? "muted" : "unmuted") the \(track == .camera ? "camera" : "microphone")"
+      return "the server \(muted ? "muted" : "unmuted") the \(Self.word(track))"
+    case .refusedByServer(let track, let reason):
+      state.withLock { $0.refused.append(track) }
+      return "the server does not take the \(Self.word(track)) (\(reason)): nobody gets it. "
+        + "Does the room ask for end-to-end encryption, or does the token not allow it?"
     }
   }
 
   /// A picture was decoded.
   func pictureDecoded(_ track: RemoteTrackID) { state.withLock { $0.pictures[track, default: 0] += 1 } }
 
+  /// Tracks of ours that the server did not take.
+  var refusedTracks: [LocalTrack] { state.withLock { $0.refused } }
+
+  private static func word(_ track: LocalTrack) -> String { track == .camera ? "camera" : "microphone" }
   private static func word(_ kind: MediaKind) -> String { kind == .audio ? "audio" : "video" }
 
   /// The table at the end of a call that lasted `duration`.

@@ -154,7 +154,8 @@ private final class EventRelay: Sendable {
     case .trackSubscribed(_, let identity, let kind, _):
       onEvent(.trackSubscribed(identity: identity, kind: kind == .audio ? .audio : .video))
     case .activeSpeakersChanged(let identities): onEvent(.activeSpeakersChanged(identities: identities))
-    case .trackUnsubscribed, .keyFrameRequested, .decryptionFailing, .mutedByServer: break
+    case .trackUnsubscribed, .keyFrameRequested, .decryptionFailing, .mutedByServer, .refusedByServer:
+      break
     }
   }
 }
