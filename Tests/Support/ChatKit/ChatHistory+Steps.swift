@@ -1,5 +1,4 @@
 import PalbeChatCore
-import PalbeCrypto
 import PalbeUnits
 
 extension ChatHistory {
@@ -48,7 +47,14 @@ extension ChatHistory {
     case .expiring:
       let expiry = Expiry(seconds: UInt32(1 + step.second % 20), start: step.second % 2 == 0 ? .send : .read)
       return send(.text(TextBody(nextText())), phone, chat, expiry)
-    case .file: return send(.attachment(AttachmentBody(file(step), caption: nextText())), phone, chat)
+    case .file:
+      let caption = nextText()
+      note("\(phone.name) sends file \(caption) to \(chat)")
+      let result = try? world.sendFile(
+        caption, from: phone, to: chat, kind: AttachmentKind.allCases[step.second % 4],
+        taking: step.second / 4 % 2_000, failures: step.first / 7 % 3 == 0 ? 1 : 0)
+      for envelope in phone.unconfirmed(chat) { world.noteSaid(envelope, phone, chat) }
+      return result != nil
     case .custom:
       return send(.custom(type: "org.example.poll", payload: [UInt8](nextText().utf8)), phone, chat)
     case .refused:
@@ -106,14 +112,6 @@ extension ChatHistory {
     // Also where the process ended behind it.
     for envelope in phone.unconfirmed(chat) { world.noteSaid(envelope, phone, chat) }
     return result != nil
-  }
-
-  private func file(_ step: ChatStep) -> AttachmentDescriptor {
-    AttachmentDescriptor(
-      blob: BlobID(at: world.now.wall, using: &world.random),
-      key: AttachmentKey(SymmetricKey(copying: [UInt8](repeating: UInt8(step.second % 251), count: 32))),
-      cipherHash: [UInt8](repeating: 7, count: 32), cipherByteCount: 116, plainByteCount: 100,
-      kind: AttachmentKind.allCases[step.second % 4], filename: "a.bin", mimeType: "image/png")
   }
 
   private mutating func change(failed step: ChatStep, _ phone: Phone, _ chat: ChatID) -> Bool {

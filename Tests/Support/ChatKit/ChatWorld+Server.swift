@@ -4,6 +4,13 @@ import PalbeUnits
 
 /// Beside the engines: what is done to the server, or asked of it, directly.
 extension ChatWorld {
+  /// A user with an account and no device.
+  package func addUser() throws -> UserID {
+    let user = UserID(at: now.wall, using: &random)
+    _ = try backend.handle(.registerUser, from: Caller(user: user, device: nil), at: serverTime)
+    return user
+  }
+
   func caller(_ phone: Phone) -> Caller {
     Caller(user: phone.user, device: phone.device?.device)
   }

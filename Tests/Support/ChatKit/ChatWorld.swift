@@ -42,12 +42,16 @@ package final class ChatWorld {
 
   /// What becomes of rows on their way to a device.
   package var tampers: ((Phone, PalbeChatCore.QueueRow) -> PalbeChatCore.QueueRow)?
+  /// What becomes of an answer on its way to a device.
+  package var answers: ((Phone, ServerRequest, ServerAnswer) -> Result<ServerAnswer, ServerRefusal>)?
   /// What the server says instead of looking at a request.
   package var refuses: ((Phone, ServerRequest) -> ServerRefusal?)?
   /// What the server took, and what must not happen and did.
   package internal(set) var ledger = Ledger()
   /// Messages that the server refuses for good, until somebody thinks better of it.
   var refused: Set<ClientMessageID> = []
+  /// How the bytes of files go up, by the shell's names for them.
+  var uploads: [String: Upload] = [:]
   /// Until then the server answers nothing.
   var outage: Instant = .zero
 
@@ -78,6 +82,12 @@ package final class ChatWorld {
     var time = now
     time.wall = time.wall + phone.clock
     return time
+  }
+
+  /// Something on the device's socket that no server core sent.
+  package func tell(_ event: LiveEvent, to phone: Phone) {
+    phone.engine?.handle(.live(event), at: time(of: phone))
+    pump(phone)
   }
 
   /// Sets a device's clock, which the user may do at any time.
@@ -128,6 +138,9 @@ package final class ChatWorld {
     }
     phone.device = phone.engine?.deviceName
     phone.beginMirror()
+    // Bytes that no message waits for any more.
+    let known = Set((phone.engine?.pendingUploads() ?? []).map(\.spool))
+    phone.spools.formIntersection(known)
     phone.engine!.start(at: time(of: phone))
     pump(phone)
     if phone.engine?.isEnrolled == true { connect(phone) }
@@ -277,12 +290,14 @@ package final class ChatWorld {
     case .storageFailed(let fault) where fault != .unusable:
       ledger.complain("\(phone.name) stopped: \(fault)")
     case .enrolled: connect(phone)
+    case .uploadWanted(let chat, let group, let message): upload(message, in: chat, to: group, phone)
+    case .uploadOver(_, _, let spool): phone.spools.remove(spool)
     default: break
     }
   }
 
-  private func happens(_ thousandths: Int) -> Bool { Int.random(in: 0..<1_000, using: &random) < thousandths }
-  private func latency() -> Int { Int.random(in: network.latency, using: &random) }
+  func happens(_ thousandths: Int) -> Bool { Int.random(in: 0..<1_000, using: &random) < thousandths }
+  func latency() -> Int { Int.random(in: network.latency, using: &random) }
 
   private func carry(_ request: EngineRequest, _ phone: Phone) {
     onRequest?(phone, request.request)
@@ -343,7 +358,7 @@ package final class ChatWorld {
       if let tampers, case .queue(let rows, let hasMore) = answer {
         return .success(.queue(rows.map { tampers(phone, $0) }, hasMore: hasMore))
       }
-      return .success(answer)
+      return answers?(phone, request.request, answer) ?? .success(answer)
     } catch { return .failure(ServerMapping.refusal(error)) }
   }
 
@@ -352,7 +367,7 @@ package final class ChatWorld {
 
   /// A message goes out: it must wait under its name in its sender's transcript.
   private func noteSaid(_ id: ClientMessageID, _ phone: Phone, in group: GroupID) {
-    guard ledger.said[id] == nil, let chat = phone.engine?.chat(group) else { return }
+    guard ledger.said[id]?.isFile ?? true, let chat = phone.engine?.chat(group) else { return }
     for envelope in phone.unconfirmed(chat) { ledger.says(envelope, phone, chat) }
   }
 

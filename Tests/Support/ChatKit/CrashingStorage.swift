@@ -44,6 +44,23 @@ package final class CrashingStorage: MLSStorage {
   private let trap = Mutex<Trap?>(nil)
   /// One that stays until the process comes there, whatever else is armed.
   private let lasting = Mutex<CrashPoint?>(nil)
+  private let usage = Mutex(Usage())
+
+  /// What was asked of the disk.
+  package struct Usage: Sendable {
+    package var reads: [MLSRecordKey] = []
+    package var transactions = 0
+    /// Written or erased.
+    package var records: [MLSRecordKey] = []
+  }
+
+  /// What was asked since this was called last.
+  package func takeUsage() -> Usage {
+    usage.withLock { usage in
+      defer { usage = Usage() }
+      return usage
+    }
+  }
 
   package init(registry: CrashRegistry) { self.registry = registry }
 
@@ -59,7 +76,10 @@ package final class CrashingStorage: MLSStorage {
     lasting.withLock { $0 = nil }
   }
 
-  package func read(_ key: MLSRecordKey) throws(MLSStorageError) -> MLSRecord? { disk.read(key) }
+  package func read(_ key: MLSRecordKey) throws(MLSStorageError) -> MLSRecord? {
+    usage.withLock { $0.reads.append(key) }
+    return disk.read(key)
+  }
   package func keys(under prefix: MLSRecordKey) throws(MLSStorageError) -> [MLSRecordKey] {
     disk.keys(under: prefix)
   }
@@ -68,6 +88,10 @@ package final class CrashingStorage: MLSStorage {
   package func apply(_ transaction: MLSTransaction) throws(MLSStorageError) {
     let label = Self.label(of: transaction)
     registry.see(label)
+    usage.withLock {
+      $0.transactions += 1
+      $0.records += Array(transaction.changes.keys)
+    }
     let waited: Moment? = lasting.withLock { point in
       guard let armed = point, armed.kind == label else { return nil }
       point = nil

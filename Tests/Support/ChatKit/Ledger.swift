@@ -17,12 +17,15 @@ package struct Ledger {
 
   /// Something that a device means to say.
   struct Said {
-    let envelope: Envelope
+    fileprivate(set) var envelope: Envelope
     let phone: Phone
     let chat: ChatID
     /// In the order in which things were said.
     let number: Int
     var isCancelled = false
+
+    /// Has its place in the order when its bytes are up, and says only then where they are.
+    var isFile: Bool { if case .attachment = envelope.content { true } else { false } }
   }
 
   private(set) var taken: [Taken] = []
@@ -40,10 +43,12 @@ package struct Ledger {
   /// How many messages the server took.
   package var messages: Int { taken.count }
 
-  /// Notes what a device is about to say; the first time counts.
+  /// Notes what a device is about to say; the first time counts, but for where the bytes of a file are.
   mutating func says(_ envelope: Envelope, _ phone: Phone, _ chat: ChatID) {
     if said[envelope.id] == nil {
       said[envelope.id] = Said(envelope: envelope, phone: phone, chat: chat, number: said.count)
+    } else if said[envelope.id]?.isFile == true {
+      said[envelope.id]?.envelope = envelope
     }
   }
 

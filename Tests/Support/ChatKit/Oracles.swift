@@ -69,7 +69,8 @@ extension ChatWorld {
         }
       }
       // In the order they were made, but for what was refused in between.
-      for (group, seqs) in ledger.seqs(of: messages.filter { !phone.failed.contains($0.envelope.id) })
+      for (group, seqs) in ledger.seqs(
+        of: messages.filter { !$0.isFile && !phone.failed.contains($0.envelope.id) })
       where seqs != seqs.sorted() {
         problems.append("\(phone.name): sent in another order to \(group): \(seqs)")
       }
@@ -80,6 +81,10 @@ extension ChatWorld {
   /// What a device keeps, and what it counts and told.
   private func keeping(_ phone: Phone) -> [String] {
     var problems: [String] = []
+    let uploads = phone.engine?.pendingUploads() ?? []
+    if phone.isRunning, phone.spools != Set(uploads.map(\.spool)) {
+      problems.append("\(phone.name): keeps \(phone.spools.sorted()) for \(uploads.map(\.spool))")
+    }
     for chat in phone.engine?.allChats ?? [] {
       guard let summary = summary(phone, chat) else { continue }
       let rows = rows(phone, chat)

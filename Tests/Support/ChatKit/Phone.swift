@@ -36,6 +36,8 @@ package final class Phone {
   private(set) var failed: Set<ClientMessageID> = []
   /// The rows as somebody has them who followed what the engine told.
   private(set) var mirror: [ChatID: [ClientMessageID: Row]] = [:]
+  /// What its shell keeps the bytes of files under.
+  package internal(set) var spools: Set<String> = []
   var nextCommand: UInt64 = 1
   /// What it last handed to the network for a group.
   var lastSent: (group: GroupID, message: ServerMessage)?

@@ -25,11 +25,19 @@ final class Chat {
     var view: ServerGroupView?
     /// Users whose key packages are asked for.
     var wanted: Set<UserID> = []
+    /// Those of the user's own other devices are asked for last: none is used up while a peer has no device.
+    var defersOwn = false
     var claimed: [UserID: [ServerKeyPackage]] = [:]
     /// The commit lies with the server.
     var isPosted = false
     /// Others were first: it waits until the group is in this epoch.
     var waitsFor: UInt64?
+  }
+
+  /// A direct chat's peer has no device that could be written to.
+  struct PeerWait {
+    var attempts = 0
+    var until: Instant
   }
 
   var head: ChatHead
@@ -49,6 +57,8 @@ final class Chat {
   var run: Run?
   /// Operations of the engine's own wait until then: somebody else's device may be first.
   var tidyAt: Instant?
+  /// The founding waits for the peer's first device.
+  var peerWait: PeerWait?
   /// The log of commits is asked for.
   var isAskingLog = false
   var isAskingView = false

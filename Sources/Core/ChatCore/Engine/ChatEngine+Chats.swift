@@ -76,23 +76,16 @@ extension ChatEngine {
       try queue(.add(user), for: chat, id)
     case .removeMember(let chat, let user):
       let chat = try groupChat(chat)
-      let role = chat.head.shape.role(of: me) ?? .member
-      guard user != me else { throw .forbidden }
-      guard let other = chat.head.shape.role(of: user) else { throw .notAMember }
-      guard GroupShape.mayRemove(role, other) else { throw .forbidden }
+      try permit(.remove(user), chat, chat.head.shape)
       try queue(.remove(user), for: chat, id)
     case .setRole(let chat, let user, let role):
       let chat = try groupChat(chat)
-      guard chat.head.shape.role(of: me) == .owner else { throw .forbidden }
-      guard let other = chat.head.shape.role(of: user) else { throw .notAMember }
-      // Somebody must stay who can give roles.
-      let owners = chat.head.shape.users.filter { chat.head.shape.role(of: $0) == .owner }
-      guard other != .owner || role == .owner || owners.count > 1 else { throw .forbidden }
+      try permit(.setRole(user, role), chat, chat.head.shape)
       try queue(.setRole(user, role), for: chat, id)
     case .leave(let chat): try leave(try activeChat(chat), id)
     case .reset(let chat):
       let chat = try activeChat(chat, orDiverged: true)
-      guard chat.head.shape.isDirect || chat.head.shape.isAdmin(me) else { throw .forbidden }
+      try permit(.reset, chat, chat.head.shape)
       try queue(.reset, for: chat, id)
     case .markRead(let chat, let seq): try markRead(chat, upTo: seq, id)
     case .setNotifyScope(let chat, let scope):
@@ -104,6 +97,27 @@ extension ChatEngine {
     case .refreshUnread(let chat):
       let group = try serverName(of: chat)
       ask(.unread(group), for: .unread(chat, id))
+    }
+  }
+
+  /// Whether the user's role allows something: when it is asked for, and again when its turn comes, by what the group is then.
+  func permit(_ intent: GroupOperation.Intent, _ chat: Chat, _ shape: GroupShape) throws(EngineError) {
+    guard let role = shape.role(of: me) else { throw .notAMember }
+    switch intent {
+    case .remove(let user):
+      guard user != me else { throw .forbidden }
+      // Who left may be cleared up after by anybody.
+      if chat.head.departed.contains(user) { return }
+      guard let other = shape.role(of: user) else { throw .notAMember }
+      guard GroupShape.mayRemove(role, other) else { throw .forbidden }
+    case .setRole(let user, let new):
+      guard role == .owner else { throw .forbidden }
+      guard let other = shape.role(of: user) else { throw .notAMember }
+      // Somebody must stay who can give roles.
+      let owners = shape.users.count { shape.role(of: $0) == .owner }
+      guard other != .owner || new == .owner || owners > 1 else { throw .forbidden }
+    case .reset: guard shape.isDirect || shape.isAdmin(me) else { throw .forbidden }
+    case .found, .add, .tellRole, .tidy, .leave, .rejoin: break
     }
   }
 

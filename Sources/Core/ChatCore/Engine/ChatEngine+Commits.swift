@@ -17,8 +17,8 @@ extension ChatEngine {
     guard let run = chat.run, let group = try group(of: chat), let before = GroupSnapshot(group.stored.group)
     else { return try finish(chat, .failed(code: "not_a_member")) }
     // It may have waited, and roles may have changed: what the others would not follow is not made.
-    guard mayStill(operation.intent, chat, before.shape) else {
-      return try finish(chat, .failed(code: "forbidden"))
+    do throws(EngineError) { try permit(operation.intent, chat, before.shape) } catch {
+      return try finish(chat, .failed(code: error.code))
     }
     let plan = plan(operation.intent, run, chat, before)
     guard !plan.added.isEmpty || !plan.removed.isEmpty || plan.shape != before.shape else {
@@ -57,16 +57,6 @@ extension ChatEngine {
     guard case .success = result else { return try finish(chat, .failed(code: "no_key_package")) }
     chat.operations[0] = operation
     post(operation, of: chat)
-  }
-
-  private func mayStill(_ intent: GroupOperation.Intent, _ chat: Chat, _ shape: GroupShape) -> Bool {
-    guard let role = shape.role(of: me) else { return false }
-    switch intent {
-    case .setRole: return role == .owner
-    case .remove(let user):
-      return chat.head.departed.contains(user) || GroupShape.mayRemove(role, shape.role(of: user) ?? .member)
-    default: return true
-    }
   }
 
   private func plan(

@@ -75,7 +75,7 @@ extension ChatEngine {
     device.standing = .revoked
     try storeDevice()
     // No timer comes for them any more.
-    try dropSecrets(all: true)
+    try dropAllSecrets()
     requests.removeAll()
     flights.removeAll()
     timers.removeAll()

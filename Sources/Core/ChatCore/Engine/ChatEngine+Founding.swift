@@ -39,6 +39,7 @@ extension ChatEngine {
     let reached = Set(packages.map(\.name.user))
     let added = shape.users.filter { $0 != me && reached.contains($0) }
     if !isReset, let missing = shape.users.first(where: { $0 != me && !reached.contains($0) }) {
+      if try waitForPeer(chat, .noKeyPackage(missing)) { return }
       return try fail(chat, code: ServerRefusal.noKeyPackage(missing).code)
     }
     var prepared = GroupOperation.Prepared(key: makeKey(), groupID: random.bytes(32))
@@ -101,6 +102,7 @@ extension ChatEngine {
 
   mutating func post(_ operation: GroupOperation, of chat: Chat) {
     guard let prepared = operation.prepared else { return }
+    peerWaitIsOver(chat)
     chat.run?.isPosted = true
     let founding = ServerFounding(
       groupID: prepared.groupID, peer: chat.peer(of: me), commit: prepared.commit,
@@ -136,7 +138,9 @@ extension ChatEngine {
         .staleEpoch where operation.attempts < configuration.rebaseLimit:
         try resumeQueue(for: chat.id)
         try advanceOperations(of: chat)
-      default: try fail(chat, code: refusal.code)
+      default:
+        if try waitForPeer(chat, refusal) { return }
+        try fail(chat, code: refusal.code)
       }
     }
   }

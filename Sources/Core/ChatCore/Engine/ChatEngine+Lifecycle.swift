@@ -70,6 +70,7 @@ extension Chat {
     case .idle, .behind: break
     }
     run = nil
+    peerWait?.until = .zero
     tidyAt = nil
     wantedUploads = []
     (isAskingLog, isAskingView, isTellingRead, hasAskedHearsay) = (false, false, false, false)

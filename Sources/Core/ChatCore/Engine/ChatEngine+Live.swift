@@ -43,6 +43,7 @@ extension ChatEngine {
     for id in chats.keys.sorted() {
       guard let chat = chats[id] else { continue }
       subscribe(chat)
+      if chat.peerWait != nil { try askForPeer(chat) }
       // The cursor may have moved on another device meanwhile (2.9g).
       if chat.head.standing == .active, let group = chat.head.group {
         ask(.unread(group), for: .unread(id, nil))

@@ -20,6 +20,7 @@ extension ChatEngine {
     }
     switch operation.intent {
     case .tidy, .rejoin: if let due = chat.tidyAt, due > now.instant { return }
+    case .found: if let wait = chat.peerWait, wait.until > now.instant { return }
     default: break
     }
     guard Int(operation.attempts) < configuration.rebaseLimit else {
@@ -30,7 +31,10 @@ extension ChatEngine {
     if chat.head.wantsView, mayCommit(chat), operation.intent.sealsName { return lookAtView(of: chat) }
     chat.run = Chat.Run(order: operation.order)
     switch operation.intent {
-    case .found: try claim(Set(chat.head.shape.users), in: chat)
+    case .found:
+      var users = Set(chat.head.shape.users)
+      if users.count > 1, chat.peerWait != nil { chat.run?.defersOwn = users.remove(me) != nil }
+      try claim(users, in: chat)
     case .reset, .tidy, .rejoin: askOperationView(of: chat)
     case .add(let user):
       guard mayCommit(chat) else { return try waitForGroup(chat) }
@@ -170,10 +174,16 @@ extension ChatEngine {
         }
       if isNeeded {
         forget { if case .claim(id, order: order, _) = $0 { true } else { false } }
+        if try waitForPeer(chat, refusal) { return }
         return try fail(chat, code: refusal.code)
       }
     }
-    if chat.run?.wanted.isEmpty == true { try commit(in: chat) }
+    guard chat.run?.wanted.isEmpty == true else { return }
+    if chat.run?.defersOwn == true {
+      chat.run?.defersOwn = false
+      return try claim([me], in: chat)
+    }
+    try commit(in: chat)
   }
 
   private mutating func commit(in chat: Chat) throws(MLSStorageError) {
@@ -240,5 +250,6 @@ extension ChatEngine {
     }
     chat.operations = []
     chat.run = nil
+    peerWaitIsOver(chat)
   }
 }

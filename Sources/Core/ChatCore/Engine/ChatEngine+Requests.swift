@@ -55,6 +55,7 @@ enum EngineTimer: Hashable {
   case secrets(ChatID)
   case keyPackages
   case strangers
+  case peer(ChatID)
 }
 
 extension ChatEngine {
@@ -198,6 +199,7 @@ extension ChatEngine {
       case .secrets(let chat): if let chat = chats[chat] { try dropSecrets(of: chat) }
       case .keyPackages: checkKeyPackages()
       case .strangers: lookAtStrangers()
+      case .peer(let chat): if let chat = chats[chat] { try advanceOperations(of: chat) }
       }
     }
   }
@@ -216,6 +218,7 @@ extension EngineTimer {
     case .secrets(let chat): of(6, chat)
     case .keyPackages: (7, 0, 0)
     case .strangers: (8, 0, 0)
+    case .peer(let chat): of(9, chat)
     }
   }
 }

@@ -89,21 +89,23 @@ extension ChatEngine {
   }
 
   /// What an ended process left.
-  /// - Parameter all: also those whose time has not come.
-  mutating func dropSecrets(all: Bool = false) throws(MLSStorageError) {
-    try dropSecrets(under: RecordKey.secrets, all: all)
+  mutating func dropSecrets() throws(MLSStorageError) { try dropSecrets(under: RecordKey.secrets) }
+
+  /// All, also those whose time has not come.
+  mutating func dropAllSecrets() throws(MLSStorageError) {
+    var transaction = MLSTransaction()
+    transaction.eraseAll(under: RecordKey.secrets)
+    try storage.apply(transaction)
   }
 
-  private mutating func dropSecrets(
-    under prefix: MLSRecordKey, all: Bool = false
-  ) throws(MLSStorageError) {
+  private mutating func dropSecrets(under prefix: MLSRecordKey) throws(MLSStorageError) {
     var transaction = MLSTransaction()
     for key in try storage.keys(under: prefix) {
       guard let record = try storage.read(key),
         let chat = ChatID(bytes: Array(key.name.dropFirst(2).prefix(16)))
       else { continue }
       let endedAt = try KeptSecrets(record).endedAt
-      if !all, chats[chat]?.head.wantsView == true || now.wall < endedAt + configuration.secretLifetime,
+      if chats[chat]?.head.wantsView == true || now.wall < endedAt + configuration.secretLifetime,
         now.wall >= endedAt
       {
         timers[.secrets(chat)] = now.instant + configuration.secretLifetime

@@ -35,11 +35,15 @@ extension ChatEngine {
     do throws(ContentError) { plaintext = try envelope.encoded() } catch { throw .content(error) }
     do throws(MLSStorageError) {
       try load(chat)
-      var transaction = MLSTransaction()
+      chat.peerWait?.until = now.instant
       var entry = OutboxEntry(
         chat: chat.id, order: takeOrder(), id: envelope.id, plaintext: plaintext,
         wakes: envelope.content.wakes)
       entry.upload = spool.map { OutboxEntry.Upload(spool: $0) }
+      if spool == nil, try sendAtOnce(&entry, envelope, in: chat, with: intent, command) {
+        return try advance(chat)
+      }
+      var transaction = MLSTransaction()
       chat.outbox.append(entry)
       transaction.put(entry, entry.key)
       let changes = try chat.transcript?.insertOptimistic(envelope, at: now, in: &transaction) ?? []
@@ -52,6 +56,47 @@ extension ChatEngine {
       tell(changes, of: chat)
       try advance(chat)
     } catch { throw .storage(error) }
+  }
+
+  /// What has nothing before it is encrypted in the transaction that shows it: one wait for the medium until it goes out.
+  /// False: it must wait, and nothing has changed.
+  private mutating func sendAtOnce(
+    _ entry: inout OutboxEntry, _ envelope: Envelope, in chat: Chat, with intent: GroupOperation.Intent?,
+    _ command: CommandID?
+  ) throws(MLSStorageError) -> Bool {
+    guard isReady, chat.head.standing == .active, chat.sending == .idle, let name = chat.head.group,
+      !chat.outbox.contains(where: \.isDue), !isAlone(chat), let group = try group(of: chat)
+    else { return false }
+    var random = self.random
+    var changes: [TranscriptChange] = []
+    var sealing = entry
+    let result = try group.update { group throws(MLSError) in
+      let message = try group.encrypt(sealing.plaintext, using: &random)
+      return OutboxEntry.Sealed(epoch: group.epochNumber, blob: message.encoded())
+    } also: { (sealed: OutboxEntry.Sealed, transaction) throws(MLSStorageError) in
+      sealing.sealed = sealed
+      transaction.put(sealing, sealing.key)
+      changes = try chat.transcript?.insertOptimistic(envelope, at: self.now, in: &transaction) ?? []
+      if let intent {
+        let order = self.put(intent, for: chat, &transaction)
+        if let command { chat.commands[order] = command }
+      }
+    }
+    self.random = random
+    guard case .success(let sealed) = result else { return false }
+    entry = sealing
+    chat.outbox.append(entry)
+    chat.sending = .underway(entry.id)
+    tell(changes, of: chat)
+    ask(
+      .send(name, ServerMessage(epoch: sealed.epoch, id: entry.id, blob: sealed.blob, wakes: entry.wakes)),
+      for: .send(chat.id, entry.id))
+    return true
+  }
+
+  /// The other of a direct chat left: nobody would hear anything.
+  private func isAlone(_ chat: Chat) -> Bool {
+    chat.head.shape.isDirect && chat.peer(of: me).map { chat.head.departed.contains($0) } ?? false
   }
 
   /// Says something of the engine's own; where it cannot be said nobody waits for it.
@@ -88,8 +133,8 @@ extension ChatEngine {
     chat.sending = .idle
     guard let place = chat.outbox.firstIndex(where: \.isDue) else { return }
     if chat.outbox[place].sealed == nil {
-      if chat.head.shape.isDirect, let peer = chat.peer(of: me), chat.head.departed.contains(peer) {
-        // Nobody would hear it: the pair begins again.
+      if isAlone(chat) {
+        // The pair begins again.
         try load(chat)
         var transaction = MLSTransaction()
         beginFounding(chat, &transaction)
@@ -223,14 +268,16 @@ extension ChatEngine {
     }
   }
 
-  /// Tries a message again that failed.
+  /// Tries a message again that failed, or that waits for a peer without a device.
   package mutating func retry(
     _ message: ClientMessageID, in id: ChatID, at now: ChatTime
   ) throws(EngineError) {
     try perform(at: now) { (engine) throws(EngineError) in
       guard let chat = engine.chats[id] else { throw .chatNotFound }
-      guard let place = chat.outbox.firstIndex(where: { $0.id == message && $0.failure != nil }) else {
-        throw .messageNotFound
+      guard let place = chat.outbox.firstIndex(where: { $0.id == message }) else { throw .messageNotFound }
+      if chat.outbox[place].failure == nil {
+        guard chat.peerWait != nil else { throw .messageNotFound }
+        do throws(MLSStorageError) { return try engine.askForPeer(chat) } catch { throw .storage(error) }
       }
       let mustFound = try engine.mustFound(chat)
       do throws(MLSStorageError) {
@@ -266,6 +313,10 @@ extension ChatEngine {
           return try transcript.cancel(message, in: &transaction)
         }
         engine.uploadIsOver(entry, in: chat)
+        // Nothing is left that a peer without a device is asked for.
+        if chat.peerWait != nil, !chat.outbox.contains(where: { $0.failure == nil }) {
+          try engine.foundingFailed(chat, code: ServerRefusal.noKeyPackage(engine.me).code)
+        }
       } catch { throw .storage(error) }
     }
   }

@@ -139,6 +139,7 @@ extension ChatEngine {
       }
     }
     chat.operations = rest
+    peerWaitIsOver(chat)
   }
 
   // MARK: The view of who is new

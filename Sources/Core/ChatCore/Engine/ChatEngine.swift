@@ -82,9 +82,10 @@ package struct ChatEngine: ~Copyable {
     run(at: now) { (engine) throws(MLSStorageError) in
       switch input {
       case .command(let id, let command): try engine.carryOut(command, id)
-      case .response(let id, let result): try engine.answer(id, result)
-      case .rows(let rows, let hasMore): try engine.take(rows, hasMore: hasMore)
-      case .live(let event): try engine.take(event)
+      case .response(let id, .success(let answer)): try engine.answer(id, .success(answer.bounded))
+      case .response(let id, .failure(let refusal)): try engine.answer(id, .failure(refusal.bounded))
+      case .rows(let rows, let hasMore): try engine.take(rows.map(\.bounded), hasMore: hasMore)
+      case .live(let event): try engine.take(event.bounded)
       case .connection(let isUp): try engine.connection(isUp: isUp)
       }
     }

@@ -168,6 +168,9 @@ package struct EngineConfiguration: Sendable {
   package var longestWait = TimeDelta.seconds(30)
   /// Before somebody else's device, or who left, is seen to: the user's own devices go first.
   package var housekeepingWait = TimeDelta.seconds(4)
+  /// Before a peer without a device is asked for again; it doubles up to `longestPeerWait`.
+  package var peerWait = TimeDelta.seconds(5)
+  package var longestPeerWait = TimeDelta.seconds(900)
   package var rowsPerFetch = 100
   /// How often a commit is made anew when others were first.
   package var rebaseLimit = 5
