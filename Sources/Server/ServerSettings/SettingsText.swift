@@ -18,6 +18,14 @@ extension SettingValues {
   }
 }
 
+extension AnySetting {
+  /// The option that changes the default.
+  fileprivate var shownOption: String {
+    let option = commandOption
+    return option.isSwitch && option.defaultValue == "true" ? option.negation : option.name
+  }
+}
+
 extension SettingsSchema {
   /// Keys of a section together, those without one first.
   fileprivate var keysBySection: [any AnySetting] {
@@ -38,7 +46,7 @@ extension SettingsSchema {
     for setting in keys {
       let names = ([setting.name] + setting.aliases).map { "`\($0)`" }.joined(separator: ", ")
       lines.append(
-        "| \(names) | `\(setting.option)` | \(setting.expectation) | \(setting.shownDefault ?? "") "
+        "| \(names) | `\(setting.shownOption)` | \(setting.expectation) | \(setting.shownDefault ?? "") "
           + "| \(setting.reloads ? "yes" : "") | \(setting.help) |")
     }
     return lines.joined(separator: "\n")

@@ -24,10 +24,16 @@ struct ServerToolTests {
     let second = try ToolProcess.run("palbe-server", ["serve", "--dev", "--data", data, "--port", "0"])
     #expect(second.code == 2 && second.errors.contains("another server uses"))
     let busy = try ToolProcess.run("palbe-server", ["check", "--data", data])
-    #expect(busy.code == 1 && busy.errors.contains("another server uses"))
+    #expect(busy.code == 3 && busy.errors.contains("check a backup of it"))
     let target = folder.path("copy")
     let backup = try ToolProcess.run("palbe-server", ["backup", "--data", data, "--to", target])
-    #expect(backup.code == 0, "\(backup)")
+    #expect(backup.code == 0 && backup.output.hasPrefix("wrote \(target), "), "\(backup)")
+    let inside = try ToolProcess.run(
+      "palbe-server", ["backup", "--data", data, "--to", data + "/blobs/copy"])
+    #expect(inside.code == 1 && inside.errors.contains("is inside the data folder"), "\(inside)")
+    let nowhere = try ToolProcess.run(
+      "palbe-server", ["backup", "--data", data, "--to", "/nonexistent/copy"])
+    #expect(nowhere.code == 1 && nowhere.errors.contains("the server that runs writes"), "\(nowhere)")
     let check = try ToolProcess.run("palbe-server", ["check", "--data", target])
     #expect(check.code == 0 && check.output == "the data is as it has to be\n", "\(check)")
     try Data("logging: {level: debug}\nport: 1\nlimit: {message_size: 1KiB}\n".utf8).write(
