@@ -165,7 +165,8 @@ public final class WebServer: Sendable {
   /// Throws unless a server could listen there now. Somebody else may be faster.
   public static func check(host: String, port: UInt16) throws(WebServerError) {
     guard let address = SocketAddress(host: host, port: port) else { throw .addressNotAvailable }
-    close(try ListeningSocket(address).descriptor)
+    let socket = try ListeningSocket(address)
+    Glibc.close(socket.descriptor)
   }
 
   /// Reads the certificate and its key again, for connections that come from now on; those that are open

@@ -133,7 +133,7 @@ extension Shape.Record {
       }
     }
     if let missing = fields.first(where: { $0.isRequired && members[$0.name] == nil }) {
-      fault = fault ?? (missing.name, "'\(missing.name)' is missing: \(missing.shape.expectation)")
+      if fault == nil { fault = (missing.name, "'\(missing.name)' is missing: \(missing.shape.expectation)") }
       throw .missing
     }
     return JSONObject(members)

@@ -250,18 +250,6 @@ extension SQLConnection.Settings {
 }
 
 extension StoreFault {
-  /// For an operator.
-  var words: String {
-    switch self {
-    case .full: "no room on the disk; make some"
-    case .busy: "another process uses it; end that first"
-    case .corrupted: "it is damaged; restore a backup"
-    case .displaced: "it was moved, replaced or deleted; put it back"
-    case .failed: "the disk failed; look at the system's log"
-    case .overloaded: "more requests wait than it gets done"
-    }
-  }
-
   /// What an error of SQLite's means for who asked.
   init(_ error: SQLError) {
     switch error {
