@@ -1,3 +1,4 @@
+import PalbeCommandLine
 import PalbeWire
 
 extension SettingValues {
