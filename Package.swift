@@ -181,7 +181,7 @@ let targets: [Target] = [
     "palbe-sfu", "PalbeSFUServer",
     extra: [
       "PalbeUnits", "PalbeCommandLine", "PalbeEventLoop", "PalbeServerSettings", "PalbeServerObservation",
-      "PalbeSFUSettings", "PalbeSFUCore", "PalbeLiveKit", "PalbeProtobuf", "PalbeWire",
+      "PalbeSFUSettings", "PalbeSFUCore", "PalbeLiveKit", "PalbeProtobuf", "PalbeWebServer", "PalbeWire",
     ]),
   tool(
     "palbe-server", "PalbeBackendServer",

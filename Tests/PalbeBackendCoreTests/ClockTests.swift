@@ -113,7 +113,7 @@ struct ClockTests {
     let key = IdempotencyKey(key: [1], digest: [2])
     let claimed = try rig.ask(.claimKeyPackages(of: ben.user), anna, key: key)
     guard case .devices(let devices) = try rig.ask(.devices, ben) else { return }
-    let soon = rig.package(devices[0].signatureKey, days: 0)
+    let soon = rig.package(devices[0].signatureKey, of: ben, days: 0)
     #expect(rig.refusal(.publishKeyPackages([soon], lastResort: nil), ben) == .invalidRequest(.keyPackage))
     rig.jump(by: jump)
     rig.advance(by: .seconds(890))

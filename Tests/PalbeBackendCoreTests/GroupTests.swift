@@ -174,6 +174,10 @@ struct GroupTests {
     let proposal = OutgoingMessage(epoch: 1, id: rig.newMessageID(), blob: Wire.proposal(id, 1, [1]))
     #expect(try rig.ask(.send(group, proposal), ben) == .accepted(sequence: 2, epoch: 1, isRepeated: false))
     var bundle = try rig.bundle(group, by: anna)
+    #expect(bundle.proposalsUpTo == nil)
+    #expect(rig.refusal(.commit(group, bundle), anna) == .commitIncomplete(devices: []))
+    bundle.proposalsUpTo = 7
+    #expect(rig.refusal(.commit(group, bundle), anna) == .invalidRequest(.range))
     bundle.proposalsUpTo = 1
     #expect(rig.refusal(.commit(group, bundle), anna) == .commitIncomplete(devices: []))
     bundle.proposalsUpTo = 2

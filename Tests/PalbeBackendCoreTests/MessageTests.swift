@@ -241,22 +241,23 @@ struct MessageTests {
     guard case .devices(let devices) = try rig.ask(.devices, ben) else { return }
     let key = devices[0].signatureKey
     let bad: [[UInt8]] = [
-      rig.package([1, 2, 3]), rig.package(key, isLastResort: true), rig.package(key, days: -1), [], [1],
+      rig.package([1, 2, 3], of: ben), rig.package(key, of: ben, isLastResort: true),
+      rig.package(key, of: ben, days: -1), [], [1],
     ]
     for package in bad {
       #expect(
-        rig.refusal(.publishKeyPackages([rig.package(key), package], lastResort: nil), ben)
+        rig.refusal(.publishKeyPackages([rig.package(key, of: ben), package], lastResort: nil), ben)
           == .invalidRequest(.keyPackage))
     }
-    let big = rig.package(key) + [UInt8](repeating: 0, count: 16 << 10)
+    let big = rig.package(key, of: ben) + [UInt8](repeating: 0, count: 16 << 10)
     #expect(
       rig.refusal(.publishKeyPackages([big], lastResort: nil), ben) == .messageTooLarge(limit: 16 << 10))
     #expect(
-      rig.refusal(.publishKeyPackages((0..<201).map { _ in rig.package(key) }, lastResort: nil), ben)
+      rig.refusal(.publishKeyPackages((0..<201).map { _ in rig.package(key, of: ben) }, lastResort: nil), ben)
         == .invalidRequest(.tooMany))
     // A refused request left nothing.
     #expect(
-      try rig.ask(.publishKeyPackages([], lastResort: rig.package(key, isLastResort: true)), ben)
+      try rig.ask(.publishKeyPackages([], lastResort: rig.package(key, of: ben, isLastResort: true)), ben)
         == .keyPackageCount(KeyPackageCount(count: 0, hasLastResort: true)))
     #expect(try claim()?.blob != claimed[3]?.blob)
     rig.advance(by: .seconds(91 * 86_400))
@@ -311,9 +312,8 @@ struct MessageTests {
   func enrolling() throws {
     let rig = try Rig(MemoryStore())
     let user = rig.newUser()
-    var enrolment = rig.enrolment()
-    let device = DeviceID(at: rig.now.wall, using: &rig.random)
-    enrolment.device = device
+    let enrolment = rig.enrolment(of: user)
+    let device = enrolment.device!
     let caller = Caller(user: user, device: nil)
     #expect(try rig.ask(.enrolDevice(enrolment), caller) == .enrolled(device))
     #expect(try rig.ask(.enrolDevice(enrolment), caller) == .enrolled(device))
@@ -323,7 +323,7 @@ struct MessageTests {
     try rig.ask(.revokeDevice(device), Caller(user: user, device: device))
     #expect(rig.refusal(.enrolDevice(enrolment), caller) == .deviceRevoked)
     for _ in 0..<32 { _ = try rig.enrol(user) }
-    #expect(rig.refusal(.enrolDevice(rig.enrolment()), caller) == .invalidRequest(.tooMany))
+    #expect(rig.refusal(.enrolDevice(rig.enrolment(of: user)), caller) == .invalidRequest(.tooMany))
   }
 
   @Test("Blobs: pending until complete, for members, until they expire")

@@ -67,8 +67,8 @@ private final class History {
 
   func enrol(_ user: UserID) {
     // Both make up the same things, from one seed.
-    let enrolment = memory.enrolment(packages: 2)
-    _ = sqlite.enrolment(packages: 2)
+    let enrolment = memory.enrolment(of: user, packages: 2)
+    _ = sqlite.enrolment(of: user, packages: 2)
     guard case .success(.enrolled(let device)) = ask(.enrolDevice(enrolment), Caller(user: user, device: nil))
     else {
       Issue.record(note)
@@ -168,7 +168,14 @@ private final class History {
     }
     let epoch = below(6) == 0 ? group.epoch &+ 1 : group.epoch
     var bundle = bundle(group.mlsID, epoch, delta)
-    if below(3) == 0 { bundle.proposalsUpTo = group.head - LogSequence(below(3)) }
+    // Mostly what an honest client says; sometimes too little, nothing, or what is not there yet.
+    bundle.proposalsUpTo = group.head
+    switch below(6) {
+    case 0, 1: bundle.proposalsUpTo = group.head - LogSequence(below(3))
+    case 2: bundle.proposalsUpTo = nil
+    case 3: bundle.proposalsUpTo = group.head + LogSequence(below(2))
+    default: break
+    }
     check(.commit(group.id, bundle), device, model.commit(bundle, to: group.id, by: device))
   }
 

@@ -200,14 +200,15 @@ struct ReferenceModel {
     if let refusal = refusal(device, id) { return refusal }
     let group = groups[id]!
     guard bundle.epoch == group.epoch else { return .refused("stale_epoch") }
-    guard bundle.proposalsUpTo >= group.proposal else { return .refused("commit_incomplete") }
     let delta = bundle.delta
     let own = user(device)
+    guard bundle.proposalsUpTo ?? 0 <= group.head else { return .refused("invalid_request") }
     if delta.addedLeaves.map(\.device) == [device] {
       // From outside, in the place of its own leaf.
       let (head, epoch) = apply(bundle, to: id, by: device)
       return .accepted(.committed(sequence: head, epoch: epoch))
     }
+    guard bundle.proposalsUpTo ?? 0 >= group.proposal else { return .refused("commit_incomplete") }
     guard group.leaves[device]?.isLive == true else { return .refused("forbidden") }
     let stale = group.leaves.filter { !$0.value.isLive }.keys
     guard stale.allSatisfy(delta.removedLeaves.contains) else { return .refused("commit_incomplete") }

@@ -11,6 +11,7 @@ struct CommandLineTests {
         options: [
           .value("--port", "N", "the port", default: "7880"), .flag("--dev", "for development"),
           .value("--key", "NAME:SECRET", "a key", repeatable: true), .value("--file", "FILE", "a file"),
+          .toggle("--sign-up", "whether anybody may come", default: "true"),
         ], examples: ["tool serve --port 1"])
     ])
 
@@ -25,6 +26,20 @@ struct CommandLineTests {
       _ = try parsed.integer("--port", in: 0...65_535)
       return nil
     } catch { return error.description }
+  }
+
+  @Test(
+    "a switch that is on is turned off by --no-NAME or =false; a value behind it is told how to be written")
+  func switches() throws {
+    #expect(try parse("serve").string("--sign-up") == "true")
+    #expect(try parse("serve", "--no-sign-up").string("--sign-up") == "false")
+    #expect(try parse("serve", "--sign-up=false").string("--sign-up") == "false")
+    #expect(
+      misuse("serve", "--sign-up", "false")
+        == "unexpected argument 'false'; write '--sign-up=false' or '--no-sign-up'")
+    #expect(misuse("serve", "--no-sign-up=true") == "option '--no-sign-up' takes no value")
+    #expect(misuse("serve", "--sign-up", "--no-sign-up") == "option '--no-sign-up' is given twice")
+    #expect(misuse("serve", "--no-dev")?.hasPrefix("unknown option '--no-dev'") == true)
   }
 
   @Test("values, defaults, flags and repeats are read")

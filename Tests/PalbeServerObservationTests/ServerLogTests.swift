@@ -37,6 +37,9 @@ struct ServerLogTests {
       object([("room", "hall"), ("identity", "a\n\"\\")])
         == #"{"time":"2023-11-14T22:13:20.045Z","level":"info","message":"participant joined","room":"hall","#
         + #""identity":"a\n\"\\"}"# + "\n")
+    #expect(
+      object([("port", "19464"), ("request", "7"), ("count", "07")]).hasSuffix(
+        #""port":19464,"request":"7","count":"07"}"# + "\n"))
     #expect(object([("long", String(repeating: "x", count: 100_000))]).utf8.count < 500)
     let many = (0..<100).map { (name: "field\($0)", value: String(repeating: "\u{1}", count: 300)) }
     #expect(object(many).utf8.count < 6_000)

@@ -22,12 +22,15 @@ public struct Option: Sendable {
       name: name, placeholder: placeholder, help: help, defaultValue: defaultValue, isRepeatable: repeatable)
   }
 
+  /// What switches a switch off: `--no-port` of `--port`.
+  public var negation: String { "--no-" + name.dropFirst(2) }
+
   /// An option without a value.
   public static func flag(_ name: String, _ help: String) -> Option {
     Option(name: name, placeholder: nil, help: help, defaultValue: nil, isRepeatable: false)
   }
 
-  /// A flag that can be switched off too, where something else has switched it on: `--name=false`.
+  /// A flag that can be switched off too, where something else has switched it on: `--name=false` or `--no-name`.
   public static func toggle(_ name: String, _ help: String, default defaultValue: String? = nil) -> Option {
     var option = flag(name, help)
     option.isSwitch = true
@@ -70,6 +73,8 @@ public struct Command: Sendable {
     var given: [String] = []
     var rest = Array(arguments)[...]
     var takesOptions = true
+    /// The switch that stands before.
+    var last: Option?
     while let argument = rest.popFirst() {
       if takesOptions, argument == "--", !operands.isEmpty {
         takesOptions = false
@@ -80,12 +85,21 @@ public struct Command: Sendable {
           given.append(argument)
           continue
         }
-        throw ArgumentError("unexpected argument '\(argument)'; options start with --")
+        throw ArgumentError("unexpected argument '\(argument)'" + hint(for: argument, after: last))
       }
       let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-      let name = String(parts[0])
-      guard let option = options.first(where: { $0.name == name }) else {
+      var name = String(parts[0])
+      let negated = options.first { $0.isSwitch && $0.negation == name }
+      guard let option = negated ?? options.first(where: { $0.name == name }) else {
         throw ArgumentError("unknown option '\(name)'" + suggestion(for: name))
+      }
+      last = option.isSwitch ? option : nil
+      if negated != nil {
+        guard parts.count == 1 else { throw ArgumentError("option '\(name)' takes no value") }
+        name = option.name
+        guard values[name] == nil else { throw ArgumentError("option '\(name)' is given twice") }
+        values[name] = ["false"]
+        continue
       }
       if values[name] != nil, !option.isRepeatable { throw ArgumentError("option '\(name)' is given twice") }
       guard let placeholder = option.placeholder else {
@@ -104,6 +118,15 @@ public struct Command: Sendable {
       throw ArgumentError("expected \(operands[given.count...].joined(separator: " ")); see --help")
     }
     return ParsedArguments(command: self, values: values, operands: given)
+  }
+
+  /// A switch takes its value with `=` only.
+  private func hint(for argument: String, after option: Option?) -> String {
+    guard let option, ["true", "false"].contains(argument.lowercased()) else {
+      return "; options start with --"
+    }
+    return "; write '\(option.name)=\(argument.lowercased())'"
+      + (argument.lowercased() == "false" ? " or '\(option.negation)'" : "")
   }
 
   private func suggestion(for name: String) -> String {

@@ -14,6 +14,9 @@ public struct CertificateFiles: Hashable, Sendable {
     self.key = key
   }
 
+  /// Throws unless both can be read and belong together.
+  public func check() throws(CertificateError) { _ = try read() }
+
   /// Reads both and checks that they belong together.
   func read() throws(CertificateError) -> CertificatePair {
     let pair = CertificatePair(

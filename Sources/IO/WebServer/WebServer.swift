@@ -162,6 +162,13 @@ public final class WebServer: Sendable {
     self.thread = thread
   }
 
+  /// Throws unless a server could listen there now. Somebody else may be faster.
+  public static func check(host: String, port: UInt16) throws(WebServerError) {
+    guard let address = SocketAddress(host: host, port: port) else { throw .addressNotAvailable }
+    let socket = try ListeningSocket(address)
+    Glibc.close(socket.descriptor)
+  }
+
   /// Reads the certificate and its key again, for connections that come from now on; those that are open
   /// stay. When the files cannot be used, everything stays as it is. Does nothing without TLS.
   /// - Returns: when the certificate ends, in seconds since 1970.

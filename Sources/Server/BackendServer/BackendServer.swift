@@ -78,8 +78,13 @@ package final class BackendServer: Sendable {
     _ configuration: Configuration, verifier: (any SessionVerifier)? = nil,
     prepare: (SQLiteBackendStore) -> Void = { _ in }
   ) throws {
-    if verifier == nil { try configuration.accounts.checkKeyFiles() }
+    // What can be refused without the folder is refused before one is made.
+    try configuration.checkOutside(withAccounts: verifier == nil)
     folder = try DataFolder(configuration.data)
+    if folder.isOpenToOthers {
+      configuration.log.write(
+        .warning, "the data folder is open to others: make its mode 0700", [("folder", folder.root)])
+    }
     try folder.takeLogs()
     // A file for pushes may be in that folder.
     try configuration.pushes?.check()
@@ -152,7 +157,7 @@ package final class BackendServer: Sendable {
         faults.write(into: &text)
         text.add(hub)
         text.add(blobs)
-        if let pushes { text.add(pushes) }
+        text.add(pushes)
         if let link { text.add(link.service.statistics) }
         text.add(pauses, of: "palbe_server")
         text.addProcess(startedAt: begun)
@@ -188,7 +193,7 @@ package final class BackendServer: Sendable {
   /// What the store refuses at the start, with the name of its file.
   private static func reading<Value>(_ file: String, _ body: () throws -> Value) throws -> Value {
     do { return try body() } catch BackendFailure.unavailable(let fault) {
-      throw Failure(description: "cannot read \(file): \(fault)")
+      throw Failure(description: "cannot read \(file): \(fault.words)")
     }
   }
 

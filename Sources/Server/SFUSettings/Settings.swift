@@ -37,6 +37,10 @@ public struct Settings: Sendable {
     values = try SettingValues(Self.schema, options: options, environment: environment) {
       path throws(SettingsError) in try read(path, false)
     }
+    if values[SFUKeys.development] {
+      values.suppose(SFUKeys.bindAddresses, ["127.0.0.1"], by: "development")
+      values.suppose(SFUKeys.drainTimeout, .zero, by: "development")
+    }
     if let path = values[SFUKeys.keyFile] {
       keysOfFile = try Self.keys(in: try read(path, true), named: path)
     } else {
@@ -92,10 +96,7 @@ public struct Settings: Sendable {
   }
 
   /// How long calls go on after SIGTERM: who tries things out does not want to wait.
-  public var drainTime: TimeDelta {
-    let isGiven = source(of: SFUKeys.drainTimeout) != .standard
-    return isGiven || !self[SFUKeys.development] ? self[SFUKeys.drainTimeout] : .zero
-  }
+  public var drainTime: TimeDelta { self[SFUKeys.drainTimeout] }
 
   private func checkTogether() throws(SettingsError) {
     var names: Set<String> = []

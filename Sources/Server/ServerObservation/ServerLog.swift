@@ -35,12 +35,19 @@ public final class ServerLog: Sendable {
   /// A line is cut here: a pipe takes this much at once.
   private static let lineByteLimit = 4_000
   private static let valueByteLimit = 300
+  /// Fields that are numbers, as which JSON has them. By name and not by look: what a client chooses may look like one, and a
+  /// field whose type changes from line to line cannot be searched.
+  private static let numberNames: Set<String> = [
+    "attempt", "blobs", "bytes", "count", "dropped", "expires_unix", "ms", "open", "participants", "pauses",
+    "port",
+    "seconds", "status", "worker", "workers",
+  ]
 
   /// How a line is written.
   public enum Format: Sendable, CaseIterable {
     /// `time level message key=value …`, for people and for tools that read logfmt.
     case text
-    /// `{"time":…,"level":…,"message":…,"key":"value",…}`
+    /// `{"time":…,"level":…,"message":…,"key":"value","count":7,…}`
     case json
   }
 
@@ -108,6 +115,10 @@ public final class ServerLog: Sendable {
     }
     for field in fields where writer.bytes.count < lineByteLimit - 2 * valueByteLimit {
       writer.key(field.name)
+      if numberNames.contains(field.name), let number = Int64(field.value), "\(number)" == field.value {
+        writer.integer(number)
+        continue
+      }
       writer.string(field.value.utf8.count <= valueByteLimit ? field.value : cut(field.value))
     }
     writer.endObject()

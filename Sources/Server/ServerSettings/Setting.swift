@@ -82,7 +82,11 @@ extension Setting: AnySetting {
   public var commandOption: Option {
     let value = defaultWords == nil ? kind.show(defaultValue, true) : nil
     let help = help + (defaultWords.map { $0.isEmpty ? "" : " (default: \($0))" } ?? "")
-    if kind.isSwitch { return .toggle(option, help, default: value) }
+    if kind.isSwitch {
+      // One that is on by default is given to switch it off.
+      let toggle = Option.toggle(option, help, default: value)
+      return value == "true" ? .toggle(option, help + "; \(toggle.negation) for not", default: value) : toggle
+    }
     return .value(option, kind.placeholder, help, default: value, repeatable: kind.isRepeatable)
   }
 
@@ -101,7 +105,7 @@ extension Setting: AnySetting {
 
   public var standard: SettingValue { wrap(defaultValue) }
 
-  private func wrap(_ value: Value) -> SettingValue {
+  func wrap(_ value: Value) -> SettingValue {
     SettingValue(value: value, shown: kind.show(value, true), identity: kind.show(value, false))
   }
 }

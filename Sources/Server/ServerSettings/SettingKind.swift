@@ -171,10 +171,10 @@ extension SettingKind where Value == SocketAddress {
 }
 
 extension SettingKind where Value == TimeDelta {
-  /// A time with its unit, `1.5s`, `500ms`, `2m`; a number alone is seconds.
+  /// A time with its unit, `1.5s`, `500ms`, `2m`, `12h`, `30d`; a number alone is seconds.
   public static func duration(_ range: ClosedRange<TimeDelta>) -> SettingKind {
     let expectation =
-      "a time from \(shown(range.lowerBound)) to \(shown(range.upperBound)), such as 30s or 500ms"
+      "a time from \(shown(range.lowerBound)) to \(shown(range.upperBound)), such as \(range.upperBound >= .days(1) ? "12h or 30d" : "30s or 500ms")"
     return SettingKind(
       scalar: "TIME", expectation, read: { parse($0).flatMap { range.contains($0) ? $0 : nil } }, show: shown)
   }
@@ -188,6 +188,7 @@ extension SettingKind where Value == TimeDelta {
     case "ms": scale = 0.001
     case "m": scale = 60
     case "h": scale = 3_600
+    case "d": scale = 86_400
     default: return nil
     }
     let milliseconds = (value * scale * 1_000).rounded()

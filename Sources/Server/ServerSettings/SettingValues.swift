@@ -19,6 +19,8 @@ public struct SettingValues: Sendable {
   /// Who gave a value.
   public enum Source: Equatable, Sendable, CustomStringConvertible {
     case standard
+    /// It follows from another key's value.
+    case consequence(of: String)
     case file(String, line: Int)
     case variable(String)
     case option(String)
@@ -27,6 +29,7 @@ public struct SettingValues: Sendable {
     public var description: String {
       switch self {
       case .standard: "default"
+      case .consequence(let name): "by \(name)"
       case .file(let path, let line): "\(path):\(line)"
       case .variable(let name), .option(let name): name
       }
@@ -70,6 +73,12 @@ public struct SettingValues: Sendable {
   /// The value in effect.
   public subscript<Value>(_ setting: Setting<Value>) -> Value {
     values[setting.name]?.value.value as? Value ?? setting.defaultValue
+  }
+
+  /// Sets what follows from the value of another key, where nobody gave this one.
+  public mutating func suppose<Value>(_ setting: Setting<Value>, _ value: Value, by cause: String) {
+    guard source(of: setting) == .standard else { return }
+    values[setting.name] = (setting.wrap(value), .consequence(of: cause))
   }
 
   /// Who gave it.

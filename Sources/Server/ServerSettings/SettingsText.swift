@@ -1,3 +1,4 @@
+import PalbeCommandLine
 import PalbeWire
 
 extension SettingValues {
@@ -15,6 +16,14 @@ extension SettingValues {
         "\(indent)\(parts.last ?? ""): \(shown(setting))  # \(printable(source(of: setting).description))")
     }
     return lines.joined(separator: "\n")
+  }
+}
+
+extension AnySetting {
+  /// The option that changes the default.
+  fileprivate var shownOption: String {
+    let option = commandOption
+    return option.isSwitch && option.defaultValue == "true" ? option.negation : option.name
   }
 }
 
@@ -38,7 +47,7 @@ extension SettingsSchema {
     for setting in keys {
       let names = ([setting.name] + setting.aliases).map { "`\($0)`" }.joined(separator: ", ")
       lines.append(
-        "| \(names) | `\(setting.option)` | \(setting.expectation) | \(setting.shownDefault ?? "") "
+        "| \(names) | `\(setting.shownOption)` | \(setting.expectation) | \(setting.shownDefault ?? "") "
           + "| \(setting.reloads ? "yes" : "") | \(setting.help) |")
     }
     return lines.joined(separator: "\n")

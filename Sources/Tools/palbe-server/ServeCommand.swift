@@ -13,6 +13,14 @@ extension ServerSettings {
     do throws(SettingsError) { return try read(arguments) } catch { fail(error.description) }
   }
 
+  /// What to run; ends the program where nobody said where the data is.
+  var needed: BackendServer.Configuration {
+    guard let configuration else {
+      fail("no folder for the data: give --data DIR, or --dev to try it out")
+    }
+    return configuration
+  }
+
   static func read(_ arguments: ParsedArguments) throws(SettingsError) -> ServerSettings {
     try ServerSettings(options: arguments, environment: SettingsFiles.environment()) {
       path throws(SettingsError) in try SettingsFiles.contents(of: path, isPrivate: false)
@@ -33,9 +41,7 @@ enum ServeCommand {
 
   static func run(_ arguments: ParsedArguments) {
     let settings = ServerSettings.load(arguments)
-    guard let configuration = settings.configuration else {
-      fail("no folder for the data: give --data DIR, or --dev to try it out")
-    }
+    let configuration = settings.needed
     let log = configuration.log
     // Before the first thread, which inherits the mask.
     let signals: SignalWatch
@@ -113,12 +119,14 @@ enum ServeCommand {
 enum ConfigCommand {
   static let command = Command(
     name: "config",
-    summary: "prints the configuration that serve would run with, secrets left out; exit 2 where it is wrong",
+    summary:
+      "prints the configuration that serve would run with, secrets left out; exit 2 where serve would refuse it",
     options: ServerSettings.schema.options + [
       .flag("--table", "prints the table of all keys instead, in Markdown")
     ],
     examples: [
-      "palbe-server config --config /etc/palbe/server.yaml", "PALBE_SERVER_PORT=8000 palbe-server config",
+      "palbe-server config --config /etc/palbe/server.yaml",
+      "PALBE_SERVER_PORT=8000 palbe-server config --dev",
     ])
 
   static func run(_ arguments: ParsedArguments) {
@@ -126,5 +134,7 @@ enum ConfigCommand {
     let settings = ServerSettings.load(arguments)
     for warning in settings.values.warnings { complain(warning) }
     put(settings.values.document, to: STDOUT_FILENO)
+    // Shown all the same: it may tell why.
+    do { try settings.needed.check() } catch { fail("\(error)") }
   }
 }

@@ -6,6 +6,7 @@ import PalbeSFUSettings
 import PalbeServerObservation
 import PalbeServerSettings
 import PalbeUnits
+import PalbeWebServer
 
 /// `palbe-sfu serve`.
 enum ServeCommand {
@@ -20,11 +21,16 @@ enum ServeCommand {
       "palbe-sfu serve --dev --port 0 --udp-port 0 --workers 1 --audit-log seen.bin",
     ])
 
-  static func run(_ arguments: ParsedArguments) {
-    let settings = Settings.load(arguments)
+  /// Ends the program without a key that could let anybody in.
+  static func checkKeys(_ settings: Settings) {
     guard !settings.apiKeys.isEmpty else {
       fail("no API key: give --key NAME:SECRET, keys in a file, or --dev to try it out")
     }
+  }
+
+  static func run(_ arguments: ParsedArguments) {
+    let settings = Settings.load(arguments)
+    checkKeys(settings)
     let configuration = SFUServer.Configuration(settings)
     let log = configuration.log
     // Before the first thread, which inherits the mask.
@@ -114,12 +120,13 @@ enum ServeCommand {
 enum ConfigCommand {
   static let command = Command(
     name: "config",
-    summary: "prints the configuration that serve would run with, secrets left out; exit 2 where it is wrong",
+    summary:
+      "prints the configuration that serve would run with, secrets left out; exit 2 where serve would refuse it",
     options: Settings.schema.options + [
       .flag("--table", "prints the table of all keys instead, in Markdown")
     ],
     examples: [
-      "palbe-sfu config --config /etc/palbe/sfu.yaml", "PALBE_SFU_PORT=8000 palbe-sfu config",
+      "palbe-sfu config --config /etc/palbe/sfu.yaml", "PALBE_SFU_PORT=8000 palbe-sfu config --dev",
     ])
 
   static func run(_ arguments: ParsedArguments) {
@@ -127,5 +134,11 @@ enum ConfigCommand {
     let settings = Settings.load(arguments)
     for warning in settings.warnings { complain(warning) }
     put(settings.document, to: STDOUT_FILENO)
+    // Shown all the same: it may tell why.
+    ServeCommand.checkKeys(settings)
+    if let path = settings[SFUKeys.certificateFile] {
+      let files = CertificateFiles(certificate: path, key: settings[SFUKeys.certificateKeyFile] ?? path)
+      do throws(CertificateError) { try files.check() } catch { fail(error.description) }
+    }
   }
 }

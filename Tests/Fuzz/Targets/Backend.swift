@@ -60,7 +60,7 @@ private struct BackendWorld {
     let bundle = CommitBundle(
       epoch: Epoch(small), commit: Array(bytes[..<half]),
       welcome: number(3) & 64 != 0 ? Array(bytes[half...]) : nil, groupInfo: Array(bytes[half...]),
-      delta: delta, proposalsUpTo: number(3) & 128 != 0 ? LogSequence(other) : .max)
+      delta: delta, proposalsUpTo: number(3) & 128 != 0 ? LogSequence(other) : nil)
     let mlsID = MLSGroupID(Array(bytes.prefix(32)))
     let connection = ConnectionID(UInt64(small & 3))
     let requests: [BackendRequest] = [

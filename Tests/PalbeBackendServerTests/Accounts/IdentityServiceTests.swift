@@ -169,6 +169,51 @@ struct IdentityServiceTests {
     #expect(throws: KeySource.Failure.self) { try KeySource.file(folder.path("none")).load { false } }
   }
 
+  @Test(
+    "Why a token is refused is in the log with the request's id, and never the token; a set without usable keys is told"
+  )
+  func reasons() throws {
+    let path = folder.path("keys.json")
+    try Data(provider.keySet).write(to: URL(fileURLWithPath: path))
+    var ends: [Int32] = [0, 0]
+    pipe(&ends)
+    defer { for end in ends { close(end) } }
+    let log = ServerLog(level: .info, descriptor: ends[1])
+    /// All that comes until these words do.
+    func told(_ words: String) -> String {
+      var text = ""
+      var bytes = [UInt8](repeating: 0, count: 16_384)
+      while !text.contains(words) {
+        let count = read(ends[0], &bytes, bytes.count)
+        guard count > 0 else { break }
+        text += String(decoding: bytes[..<count], as: UTF8.self)
+      }
+      return text
+    }
+    do {
+      let desk = try AccountDesk(folder.url.path, provider.settings(.file(path)), log: log)
+      let cases: [(String, (inout TokenClaims) -> Void)] = [
+        ("iss is not identity.issuer", { $0.issuer = "https://other.example" }),
+        ("is none of identity.audiences", { $0.audience = ["other"] }), ("exp is over", { $0.expiry = 1 }),
+      ]
+      for (words, change) in cases {
+        let token = try provider.token("anna", change)
+        let answer = try desk.post("token", ["id_token": token])
+        #expect(answer.code == "invalid_credentials")
+        let line = told(words)
+        #expect(line.contains(words) && line.contains("request=r1"), "\(line)")
+        #expect(!line.contains(token) && !line.contains(token.split(separator: ".")[1]), "\(line)")
+      }
+      provider.rotate(to: "two", seed: 2)
+      #expect(try desk.post("token", ["id_token": provider.token("anna")]).code == "invalid_credentials")
+      #expect(told("no key of the provider's key set").contains("request=r1"))
+    }
+    try Data(#"{"keys":[]}"#.utf8).write(to: URL(fileURLWithPath: path))
+    let desk = try AccountDesk(folder.url.path, provider.settings(.file(path)), log: log)
+    #expect(told("has no usable key").contains("issuer="))
+    withExtendedLifetime(desk) {}
+  }
+
   @Test("A key set over TLS: only from who has a certificate that is trusted")
   func trust() throws {
     let (certificate, key) = (folder.path("cert.pem"), folder.path("key.pem"))

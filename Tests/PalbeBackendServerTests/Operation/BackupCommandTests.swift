@@ -51,6 +51,9 @@ struct BackupCommandTests {
     ended.wait()
     #expect(throws: (any Error).self) { try BackendServer.backUp(source, to: target) }
     #expect(throws: (any Error).self) { try BackendServer.backUp(source, to: "/nonexistent/copy") }
+    for place in ["/copy", "/keys/copy", "/../data/copy"] {
+      #expect(throws: (any Error).self) { try BackendServer.backUp(source, to: source + place) }
+    }
     #expect(try BackendServer.check(target, repairs: false, hasAccounts: false) == [])
 
     let copy = try BackendServer(BackendServer.Configuration(data: target), verifier: rig.sessions)
@@ -107,9 +110,9 @@ struct BackupCommandTests {
       let error = #expect(throws: (any Error).self) {
         try BackendServer(BackendServer.Configuration(data: folder.path("data")))
       }
-      #expect(error.map { "\($0)" }?.contains("newerVersion(found: 99") == true)
+      #expect(error.map { "\($0)" }?.contains("version 99") == true)
       let findings = try BackendServer.check(folder.path("data"), repairs: true)
-      #expect(findings.contains { $0.description.contains("newerVersion(found: 99") && !$0.isRepairable })
+      #expect(findings.contains { $0.description.contains("version 99") && !$0.isRepairable })
     }
   }
 }

@@ -159,7 +159,7 @@ final class DamagedDatabaseTests {
         refused += 1
         let end = process.finish()
         // One line, whichever step of the start has met it.
-        let words = ["open", "read"].map { "palbe-server: cannot \($0) \(messages): corrupted" }
+        let words = ["open", "read"].map { "palbe-server: cannot \($0) \(messages): it is " }
         #expect(end.code == 2 && words.contains { end.errors.hasPrefix($0) }, "\(comment): \(end.errors)")
       }
     }
@@ -256,8 +256,10 @@ final class DamagedDatabaseTests {
     do {
       let other = try SQLConnection(path: messages, settings: .server())
       let end = try ToolProcess.run("palbe-server", ["serve", "--dev", "--data", data, "--port", "0"])
-      #expect(end.code == 2 && end.errors.contains("cannot open \(messages): busy"), "\(end.errors)")
-      #expect(try check().output.contains("busy"))
+      #expect(
+        end.code == 2 && end.errors.contains("cannot open \(messages): another process uses it"),
+        "\(end.errors)")
+      #expect(try check().output.contains("another process uses it"))
       withExtendedLifetime(other) {}
     }
     let (process, port) = try start()

@@ -58,6 +58,15 @@ struct ServerSettingsTests {
     #expect(!settings.values.document.contains("password: b"))
     let trial = try #require(load(["--dev"]).configuration)
     #expect(trial.host == "127.0.0.1" && trial.data == "palbe-data" && trial.accounts.isDevelopment)
+    #expect(trial.host == "127.0.0.1")
+    let shown = try load(["--dev", "--no-sign-up", "--retention", "30d"])
+    #expect(
+      shown.values.document.contains("bind_address: \"127.0.0.1\"  # by development")
+        || shown.values.document.contains("bind_address: 127.0.0.1  # by development"))
+    #expect(shown.values.document.contains("data: \"palbe-data\"  # by development"))
+    #expect(shown.configuration?.accounts.rules.allowsSignUp == false)
+    #expect(shown.configuration?.loop.limits.retention == .days(30))
+    #expect(try load(["--dev", "--host", "::1"]).host == "::1")
     #expect(try load().configuration == nil)
   }
 

@@ -24,10 +24,16 @@ struct ServerToolTests {
     let second = try ToolProcess.run("palbe-server", ["serve", "--dev", "--data", data, "--port", "0"])
     #expect(second.code == 2 && second.errors.contains("another server uses"))
     let busy = try ToolProcess.run("palbe-server", ["check", "--data", data])
-    #expect(busy.code == 1 && busy.errors.contains("another server uses"))
+    #expect(busy.code == 3 && busy.errors.contains("check a backup of it"))
     let target = folder.path("copy")
     let backup = try ToolProcess.run("palbe-server", ["backup", "--data", data, "--to", target])
-    #expect(backup.code == 0, "\(backup)")
+    #expect(backup.code == 0 && backup.output.hasPrefix("wrote \(target), "), "\(backup)")
+    let inside = try ToolProcess.run(
+      "palbe-server", ["backup", "--data", data, "--to", data + "/blobs/copy"])
+    #expect(inside.code == 1 && inside.errors.contains("is inside the data folder"), "\(inside)")
+    let nowhere = try ToolProcess.run(
+      "palbe-server", ["backup", "--data", data, "--to", "/nonexistent/copy"])
+    #expect(nowhere.code == 1 && nowhere.errors.contains("the server that runs writes"), "\(nowhere)")
     let check = try ToolProcess.run("palbe-server", ["check", "--data", target])
     #expect(check.code == 0 && check.output == "the data is as it has to be\n", "\(check)")
     try Data("logging: {level: debug}\nport: 1\nlimit: {message_size: 1KiB}\n".utf8).write(
@@ -41,6 +47,41 @@ struct ServerToolTests {
     #expect(end.code == 0)
     #expect(end.errors.contains("configuration reloaded keys=limit.message_size,logging.level"))
     #expect(end.errors.contains("stopping signal=terminate"))
+  }
+
+  @Test("A start that is refused leaves no folder behind, and says where it could not listen")
+  func refusedStart() throws {
+    let folder = try TemporaryFolder()
+    let (process, port) = try start(folder.path("data"))
+    let other = folder.path("other")
+    for (arguments, words) in [
+      (["--port", "\(port)"], "port \(port) is in use"),
+      (["--port", "1\(port % 10_000)", "--host", "192.0.2.1"], "cannot listen on 192.0.2.1"),
+    ] {
+      let end = try ToolProcess.run("palbe-server", ["serve", "--dev", "--data", other] + arguments)
+      #expect(end.code == 2 && end.errors.contains(words) && end.errors.contains("--host"), "\(end)")
+      #expect(!FileManager.default.fileExists(atPath: other))
+    }
+    process.terminate()
+    _ = process.finish()
+  }
+
+  @Test(
+    "check tells a folder that lacks its messages from one that holds nothing, and leaves both as they are")
+  func incomplete() throws {
+    let folder = try TemporaryFolder()
+    let data = folder.path("data")
+    let (process, _) = try start(data)
+    process.terminate()
+    _ = process.finish()
+    try FileManager.default.removeItem(atPath: data + "/messages.sqlite")
+    let end = try ToolProcess.run("palbe-server", ["check", "--data", data])
+    #expect(end.code == 1 && end.output.contains("messages.sqlite is missing"), "\(end)")
+    let backup = try ToolProcess.run("palbe-server", ["backup", "--data", data, "--to", folder.path("copy")])
+    #expect(backup.code == 1 && backup.errors.contains("messages.sqlite is missing"), "\(backup)")
+    let none = try ToolProcess.run("palbe-server", ["check", "--data", folder.path("none")])
+    #expect(none.code == 2 && none.errors.contains("holds no data"), "\(none)")
+    #expect(!FileManager.default.fileExists(atPath: folder.path("none")))
   }
 
   @Test("Bug: a configuration that is a pipe was waited for without end")
@@ -115,6 +156,19 @@ struct ServerToolTests {
       ["config", "--port", "x"], ["serve"], ["backup", "--data", "/nonexistent"], ["check"], ["none"],
     ] {
       try expectMisuse(arguments)
+    }
+    // What serve would refuse, config refuses too: it stands before it in the unit.
+    for (arguments, words) in [
+      ([], "no folder for the data"),
+      (["--data", "/x", "--push-command", "/nonexistent"], "is not a program"),
+      (["--data", "/x", "--tls-cert", "/nonexistent"], "cannot read '/nonexistent'"),
+      (
+        ["--dev", "--identity-issuer", "a", "--identity-audience", "b", "--identity-keys", "/nonexistent"],
+        "/nonexistent"
+      ),
+    ] {
+      let end = try ToolProcess.run("palbe-server", ["config"] + arguments)
+      #expect(end.code == 2 && end.errors.contains(words), "\(end)")
     }
     #expect(try ToolProcess.run("palbe-server", ["completion", "bash"]).output.contains("--reserved-space"))
   }

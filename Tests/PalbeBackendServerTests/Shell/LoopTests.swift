@@ -56,12 +56,14 @@ private final class LoopRig: @unchecked Sendable {
     let now = ServerTime.now
     let user = user ?? UserID(at: now.wall, using: &random)
     let key = random.bytes(32)
+    let name = DeviceID(at: now.wall, using: &random)
     let packages = (0..<4).map { _ in
       Wire.keyPackage(
-        initKey: random.bytes(32), signatureKey: key, notAfter: UInt64(now.wall.seconds + 90 * 86_400))
+        initKey: random.bytes(32), signatureKey: key, user: user, device: name,
+        notAfter: UInt64(now.wall.seconds + 90 * 86_400))
     }
     let enrolment = DeviceEnrolment(
-      signatureKey: key, platform: .linux, keyPackages: packages, lastResort: nil)
+      device: name, signatureKey: key, platform: .linux, keyPackages: packages, lastResort: nil)
     guard
       case .enrolled(let device) = try await ask(.enrolDevice(enrolment), Caller(user: user, device: nil))
         .get()

@@ -151,6 +151,20 @@ struct RouteTests {
     let empty = anna.authentication + [("idempotency-key", ""), ("content-type", "application/json")]
     let ack = try anna.http.send("POST", "/v1/queue/ack", headers: empty, body: Array("{\"up_to\":1}".utf8))
     #expect(ack.code == "invalid_request")
+    // A member of another form is told by its name, with what it may be.
+    for (body, field, words) in [
+      ("{\"up_to\":\"1\"}", "up_to", "a whole number"), ("{\"ids\":[1,true]}", "ids", "a list of at most"),
+    ] {
+      let answer = try anna.http.send(
+        "POST", "/v1/queue/ack", headers: anna.authentication + [("content-type", "application/json")],
+        body: Array(body.utf8))
+      #expect(answer.status == 400 && (answer.json["details"] as? [String: String]) == ["field": field])
+      #expect((answer.json["message"] as? String)?.contains(words) == true)
+    }
+    let limit = try anna.ask("GET", "/v1/queue?limit=1000")
+    #expect((limit.json["message"] as? String)?.contains("a whole number from 1 to 100") == true)
+    let scope = try anna.ask("PATCH", "/v1/me/comms-prefs", ["share_presence": "yes"])
+    #expect((scope.json["message"] as? String) == "'share_presence' is to be true or false")
     // The same enrolment again is the same device.
     let client = rig.client()
     let body = client.enrolment()
@@ -278,6 +292,13 @@ struct RouteTests {
   func document() throws {
     let anna = try rig.device()
     let served = try anna.http.send("GET", "/v1/openapi.json")
+    // A client's author reads it: no member without a word about it.
+    let components = try #require(served.json["components"] as? [String: Any])
+    for (name, schema) in try #require(components["schemas"] as? [String: [String: Any]]) {
+      for (member, shape) in schema["properties"] as? [String: [String: Any]] ?? [:] {
+        #expect(!(shape["description"] as? String ?? "").isEmpty, "\(name).\(member)")
+      }
+    }
     #expect(served.status == 200)
     let kept =
       try JSONSerialization.jsonObject(with: Vectors.golden("docs/openapi.json")) as? NSDictionary

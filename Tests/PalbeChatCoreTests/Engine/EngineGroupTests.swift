@@ -47,6 +47,19 @@ struct EngineGroupTests {
     }
   }
 
+  @Test("3 #2: a member who sends proposals keeps nobody from adding or removing somebody")
+  func proposals() throws {
+    let group = try Group(seed: 19)
+    let dora = group.world.addPhone("dora")
+    group.world.settle()
+    let id = try #require(group.head(0)?.group)
+    try group.world.propose(group.phones[2], in: id)
+    #expect(group.end(0, .addMember(group.chats[0], dora.user)) == .done)
+    try group.world.propose(group.phones[2], in: id)
+    #expect(group.end(0, .removeMember(group.chats[0], group.phones[2].user)) == .done)
+    #expect(group.head(0)?.shape.role(of: dora.user) == .member)
+  }
+
   @Test("S0-103, S0-104: somebody is added with all devices and sees what is said from then on")
   func added() throws {
     let group = try Group(seed: 12)

@@ -133,6 +133,9 @@ public struct MemoryStore: BackendStore {
     tables.packages.append(Package(row: package))
     return true
   }
+  public mutating func keyPackageOwner(_ reference: [UInt8]) -> DeviceID? {
+    tables.packages.first { $0.row.reference == reference }?.row.device
+  }
   private func packages(_ device: DeviceID, _ time: WallTime, isLastResort: Bool) -> [Int] {
     tables.packages.indices.filter { index in
       let package = tables.packages[index]

@@ -73,23 +73,30 @@ public final class Rig<Store: BackendStore> {
   public func newMessageID() -> ClientMessageID { ClientMessageID(at: now.wall, using: &random) }
   public func newMLSID() -> MLSGroupID { MLSGroupID(random.bytes(32)) }
 
-  public func enrolment(packages: Int = 4, lastResort: Bool = true) -> DeviceEnrolment {
+  public func enrolment(of user: UserID, packages: Int = 4, lastResort: Bool = true) -> DeviceEnrolment {
     let key = random.bytes(32)
+    let device = DeviceID(at: now.wall, using: &random)
+    let caller = Caller(user: user, device: device)
     return DeviceEnrolment(
-      signatureKey: key, platform: .ios, keyPackages: (0..<packages).map { _ in package(key) },
-      lastResort: lastResort ? package(key, isLastResort: true) : nil)
+      device: device, signatureKey: key, platform: .ios,
+      keyPackages: (0..<packages).map { _ in package(key, of: caller) },
+      lastResort: lastResort ? package(key, of: caller, isLastResort: true) : nil)
   }
 
-  public func package(_ signatureKey: [UInt8], isLastResort: Bool = false, days: Int64 = 90) -> [UInt8] {
+  /// A key package of a device, which the caller must have.
+  public func package(
+    _ signatureKey: [UInt8], of caller: Caller, isLastResort: Bool = false, days: Int64 = 90
+  ) -> [UInt8] {
     Wire.keyPackage(
-      initKey: random.bytes(32), signatureKey: signatureKey,
+      initKey: random.bytes(32), signatureKey: signatureKey, user: caller.user,
+      device: caller.device ?? DeviceID(at: now.wall, using: &random),
       notAfter: UInt64(now.wall.seconds + days * 86_400), isLastResort: isLastResort)
   }
 
   /// A new device, of a new user without one.
   public func enrol(_ user: UserID? = nil, packages: Int = 4, lastResort: Bool = true) throws -> Caller {
     let user = user ?? newUser()
-    let enrolment = enrolment(packages: packages, lastResort: lastResort)
+    let enrolment = enrolment(of: user, packages: packages, lastResort: lastResort)
     guard case .enrolled(let device) = try ask(.enrolDevice(enrolment), Caller(user: user, device: nil))
     else {
       throw Unexpected()

@@ -1,6 +1,6 @@
 public import PalbeBackendCore
-import PalbeMLSMessages
-import PalbeUnits
+public import PalbeMLSMessages
+public import PalbeUnits
 import PalbeWire
 
 /// MLS messages as the server sees them: true at the front, nonsense behind.
@@ -12,14 +12,15 @@ public enum Wire {
   public static func opened(_ bytes: [UInt8]) -> [UInt8] { sealed(bytes) }
 
   public static func keyPackage(
-    initKey: [UInt8], signatureKey: [UInt8], notAfter: UInt64, isLastResort: Bool = false
+    initKey: [UInt8], signatureKey: [UInt8], user: UserID, device: DeviceID, notAfter: UInt64,
+    isLastResort: Bool = false, cipherSuite: CipherSuite = .x25519AES128GCM
   ) -> [UInt8] {
     let leaf = LeafNode(
-      encryptionKey: [1], signatureKey: signatureKey, credential: .basic(identity: [2]),
+      encryptionKey: [1], signatureKey: signatureKey, credential: .basic(identity: user.bytes + device.bytes),
       capabilities: Capabilities(cipherSuites: [.x25519AES128GCM]),
       source: .keyPackage(Lifetime(notBefore: 0, notAfter: notAfter)))
     let package = KeyPackage(
-      cipherSuite: .x25519AES128GCM, initKey: initKey, leafNode: leaf,
+      cipherSuite: cipherSuite, initKey: initKey, leafNode: leaf,
       extensions: isLastResort ? [Extension(type: .lastResort, data: [])] : [])
     return MLSMessage.keyPackage(package).encoded()
   }

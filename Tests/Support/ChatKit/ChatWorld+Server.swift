@@ -1,4 +1,5 @@
 import PalbeBackendCore
+import PalbeBackendKit
 import PalbeChatCore
 import PalbeUnits
 
@@ -40,6 +41,20 @@ extension ChatWorld {
       wakes: message.wakes)
     defer { publish() }
     return (try? backend.handle(.send(group, again), from: caller(phone), at: serverTime)) != nil
+  }
+
+  /// A device sends what the server takes for a proposal, past its engine, which never does.
+  package func propose(_ phone: Phone, in group: GroupID) throws {
+    guard case .group(let view) = try backend.handle(.group(group), from: caller(phone), at: serverTime)
+    else {
+      return
+    }
+    let summary = view.summary
+    let proposal = OutgoingMessage(
+      epoch: summary.epoch, id: ClientMessageID(at: now.wall, using: &random),
+      blob: Wire.proposal(summary.mlsID, summary.epoch, [1]), wakes: false)
+    _ = try backend.handle(.send(group, proposal), from: caller(phone), at: serverTime)
+    publish()
   }
 
   package func isEnrolled(_ phone: Phone) -> Bool { phone.engine?.isEnrolled == true }

@@ -57,7 +57,7 @@ enum ServerMapping {
     delta.removedLeaves = commit.delta.removedLeaves
     return CommitBundle(
       epoch: commit.epoch, commit: commit.commit, welcome: commit.welcome, groupInfo: commit.groupInfo,
-      sealedName: commit.sealedName, delta: delta)
+      sealedName: commit.sealedName, delta: delta, proposalsUpTo: commit.proposalsUpTo)
   }
 
   // MARK: Answers
@@ -102,7 +102,7 @@ enum ServerMapping {
   private static func summary(_ group: GroupSummary) -> ServerGroup {
     ServerGroup(
       id: group.id, groupID: group.mlsID.bytes, isDirect: group.kind == .direct, epoch: group.epoch,
-      generation: group.generation)
+      generation: group.generation, headSeq: group.headSequence)
   }
 
   private static func row(_ row: LogView) -> ServerLogRow {

@@ -108,16 +108,18 @@ public final class ServerClient {
   /// The body of an enrolment.
   public func enrolment(packages: Int = 4) -> [String: Any] {
     let key = random.bytes(32)
+    let name = DeviceID(
+      at: WallTime(microseconds: Int64(Date().timeIntervalSince1970 * 1e6)), using: &random)
     return [
-      "signature_key": Self.text(key), "platform": "linux",
-      "key_packages": (0..<packages).map { _ in Self.text(package(key)) },
-      "last_resort": Self.text(package(key, isLastResort: true)),
+      "device_id": name.text, "signature_key": Self.text(key), "platform": "linux",
+      "key_packages": (0..<packages).map { _ in Self.text(package(key, of: name)) },
+      "last_resort": Self.text(package(key, of: name, isLastResort: true)),
     ]
   }
 
-  public func package(_ signatureKey: [UInt8], isLastResort: Bool = false) -> [UInt8] {
+  public func package(_ signatureKey: [UInt8], of device: DeviceID, isLastResort: Bool = false) -> [UInt8] {
     Wire.keyPackage(
-      initKey: random.bytes(32), signatureKey: signatureKey,
+      initKey: random.bytes(32), signatureKey: signatureKey, user: user, device: device,
       notAfter: UInt64(Date().timeIntervalSince1970) + 90 * 86_400, isLastResort: isLastResort)
   }
 

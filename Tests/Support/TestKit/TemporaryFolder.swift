@@ -8,7 +8,9 @@ public final class TemporaryFolder {
   /// A folder with a name of its own.
   public init() throws {
     url = FileManager.default.temporaryDirectory.appendingPathComponent("palbe-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+    // As private as what is kept in one is to be.
+    try FileManager.default.createDirectory(
+      at: url, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
   }
 
   deinit { try? FileManager.default.removeItem(at: url) }

@@ -118,14 +118,15 @@ final class BenchWorld {
     for start in stride(from: 0, to: count, by: 500) {
       let calls = (start..<min(count, start + 500)).map { _ in
         let key = random.bytes(32)
+        let (user, device) = (UserID(at: now, using: &random), DeviceID(at: now, using: &random))
         let package = Wire.keyPackage(
-          initKey: random.bytes(32), signatureKey: key, notAfter: UInt64(now.seconds + 90 * 86_400),
-          isLastResort: true)
+          initKey: random.bytes(32), signatureKey: key, user: user, device: device,
+          notAfter: UInt64(now.seconds + 90 * 86_400), isLastResort: true)
         return BackendCall(
           .enrolDevice(
             DeviceEnrolment(
-              signatureKey: key, platform: .linux, keyPackages: [], lastResort: package)),
-          from: Caller(user: UserID(at: now, using: &random), device: nil))
+              device: device, signatureKey: key, platform: .linux, keyPackages: [], lastResort: package)),
+          from: Caller(user: user, device: nil))
       }
       for (call, answer) in zip(calls, try ask(calls)) {
         guard case .enrolled(let device) = answer else { throw ServerBenchFailure("no enrolment") }

@@ -28,7 +28,7 @@ public enum BackendFailure: Error, Equatable, Sendable {
   case noKeyPackage(UserID)
   /// The epoch is not the one that counts.
   case staleEpoch(head: Epoch)
-  /// The commit leaves something out: devices to add or to remove, or proposals after `proposalsUpTo`.
+  /// The commit leaves something out: devices to add or to remove, or proposals (`CommitBundle.proposalsUpTo`).
   case commitIncomplete(devices: [DeviceID])
   case messageTooLarge(limit: Int)
   case attachmentTooLarge(limit: Int64)
@@ -91,24 +91,6 @@ public enum BackendFailure: Error, Equatable, Sendable {
     case .invalidRequest: 400
     }
   }
-}
-
-/// What is wrong with a request.
-public enum InvalidRequest: UInt8, Sendable {
-  /// Bytes are not the MLS structure that is wanted here, or it names another group or epoch.
-  case message
-  /// A key package is malformed, expired, somebody else's, or was here before.
-  case keyPackage
-  /// Members or leaves of the declared change contradict each other or the group.
-  case delta
-  /// New devices and no welcome, or a welcome and no new device.
-  case welcome
-  /// An identifier is taken.
-  case identifier
-  /// A number is out of range.
-  case range
-  /// More than the server keeps.
-  case tooMany
 }
 
 /// Why a store cannot work.

@@ -143,12 +143,13 @@ public struct CommitBundle: Hashable, Sendable {
   /// The name sealed for the new epoch; nil leaves the old one.
   public var sealedName: [UInt8]?
   public var delta: MemberDelta
-  /// The last position up to which the sender knows the log.
-  public var proposalsUpTo: LogSequence
+  /// The sender knows the proposals of its epoch up to this position of the log, and has taken in those it wants; at most the
+  /// group's head. Nil says that it knows of none, and is refused while there are some, except of who joins from outside.
+  public var proposalsUpTo: LogSequence?
   /// A bundle.
   public init(
     epoch: Epoch, commit: [UInt8], welcome: [UInt8]? = nil, groupInfo: [UInt8], ratchetTree: [UInt8]? = nil,
-    sealedName: [UInt8]? = nil, delta: MemberDelta = MemberDelta(), proposalsUpTo: LogSequence = .max
+    sealedName: [UInt8]? = nil, delta: MemberDelta = MemberDelta(), proposalsUpTo: LogSequence? = nil
   ) {
     self.epoch = epoch
     self.commit = commit

@@ -7,8 +7,8 @@ extension Backend {
     _ bundle: CommitBundle, _ group: GroupRow, _ device: DeviceRow, _ role: ChatRole,
     _ purpose: CommitPurpose, _ now: ServerTime
   ) throws(BackendFailure) -> CheckedChange {
-    guard bundle.proposalsUpTo >= group.lastProposal else { throw .commitIncomplete(devices: []) }
     let delta = bundle.delta
+    try checkProposals(bundle, group, isExternal: delta.addedLeaves.contains { $0.device == device.id })
     let counts = [
       delta.addedUsers.count, delta.removedUsers.count, delta.addedLeaves.count, delta.removedLeaves.count,
     ]
@@ -21,16 +21,18 @@ extension Backend {
     guard removed.count == delta.removedLeaves.count, added.count == delta.addedLeaves.count,
       Set(delta.addedUsers).count == delta.addedUsers.count,
       Set(delta.removedUsers).count == delta.removedUsers.count,
-      Set(delta.addedUsers).isDisjoint(with: delta.removedUsers),
-      removed.allSatisfy({ leaves[$0] != nil })
-    else { throw .invalidRequest(.delta) }
+      Set(delta.addedUsers).isDisjoint(with: delta.removedUsers)
+    else { throw .invalidRequest(.because(.repeatedInDelta)) }
+    guard removed.allSatisfy({ leaves[$0] != nil }) else {
+      throw .invalidRequest(.because(.removedWithoutLeaf))
+    }
 
     let isExternal = added.contains(device.id)
     if isExternal {
       try checkExternal(delta, device.id, leaves[device.id])
     } else {
       guard leaves[device.id]?.isLive == true else { throw .forbidden }
-      guard !removed.contains(device.id) else { throw .invalidRequest(.delta) }
+      guard !removed.contains(device.id) else { throw .invalidRequest(.because(.ownLeafRemoved)) }
       // Leaves of those who left or were revoked go with the next commit; one from outside cannot do it.
       let stale = leaves.values.filter { !$0.isLive && !removed.contains($0.device) }.map(\.device)
       guard stale.isEmpty else { throw .commitIncomplete(devices: stale.sorted()) }
@@ -47,7 +49,9 @@ extension Backend {
     }
     try checkComplete(delta, group, device, purpose, leaves, added, now)
     change.joining = delta.addedLeaves.map(\.device).filter { $0 != device.id }
-    guard change.joining.isEmpty == (bundle.welcome == nil) else { throw .invalidRequest(.welcome) }
+    guard change.joining.isEmpty == (bundle.welcome == nil) else {
+      throw .invalidRequest(.because(bundle.welcome == nil ? .welcomeMissing : .welcomeUnwanted))
+    }
     if let welcome = bundle.welcome { try MessageHeader.checkWelcome(welcome) }
     return change
   }
@@ -59,7 +63,20 @@ extension Backend {
   ) throws(BackendFailure) {
     guard delta.addedUsers.isEmpty, delta.removedUsers.isEmpty, delta.addedLeaves.count == 1,
       delta.removedLeaves == (old == nil ? [] : [device])
-    else { throw .invalidRequest(.delta) }
+    else { throw .invalidRequest(.because(.moreThanOneself)) }
+  }
+
+  /// A committer takes in the proposals of its epoch or leaves them out on purpose: it says up to where it knows them
+  /// (requirements 2.2, `commit_incomplete`). Who comes from outside cannot take in any (RFC 9420 §12.4.3.2).
+  private func checkProposals(
+    _ bundle: CommitBundle, _ group: GroupRow, isExternal: Bool
+  ) throws(BackendFailure) {
+    guard bundle.proposalsUpTo ?? 0 <= group.headSequence else {
+      throw .invalidRequest(.because(.proposalsBeyondHead))
+    }
+    guard isExternal || bundle.proposalsUpTo ?? 0 >= group.lastProposal else {
+      throw .commitIncomplete(devices: [])
+    }
   }
 
   private mutating func checkRemovals(
@@ -69,7 +86,7 @@ extension Backend {
     var members: [MemberRow] = []
     for user in delta.removedUsers {
       guard user != device.user, let member = try store.member(user, of: group.id), member.isCurrent else {
-        throw .invalidRequest(.delta)
+        throw .invalidRequest(.because(.removedNotMember))
       }
       try checkMayRemove(role, member.role)
       let kept = leaves.values.filter { $0.user == user && !removed.contains($0.device) }.map(\.device)
@@ -92,20 +109,22 @@ extension Backend {
   ) throws(BackendFailure) -> [LeafRow] {
     for user in delta.addedUsers {
       guard try store.user(user) != nil else { throw .userNotFound }
-      if let member = try store.member(user, of: group.id), member.isCurrent { throw .invalidRequest(.delta) }
+      if let member = try store.member(user, of: group.id), member.isCurrent {
+        throw .invalidRequest(.because(.addedIsMember))
+      }
     }
     var taken = Set(leaves.values.filter { !removed.contains($0.device) }.map(\.index))
     var added: [LeafRow] = []
     for leaf in delta.addedLeaves {
       guard leaves[leaf.device] == nil || removed.contains(leaf.device), taken.insert(leaf.index).inserted,
         let device = try store.device(leaf.device)
-      else { throw .invalidRequest(.delta) }
+      else { throw .invalidRequest(.because(.addedLeaf)) }
       // Revoked since its key package was claimed.
       guard device.revokedAt == nil else { throw .commitIncomplete(devices: [device.id]) }
       if !delta.addedUsers.contains(device.user) {
         guard let member = try store.member(device.user, of: group.id), member.isCurrent,
           !delta.removedUsers.contains(device.user)
-        else { throw .invalidRequest(.delta) }
+        else { throw .invalidRequest(.because(.leafOfStranger)) }
       }
       added.append(LeafRow(device: device.id, user: device.user, index: leaf.index, addedEpoch: 0))
     }

@@ -15,19 +15,26 @@ extension Backend {
     guard (1...1_024).contains(enrolment.signatureKey.count) else { throw .invalidRequest(.range) }
     if let id = enrolment.device, let known = try store.device(id) {
       guard known.user == user, known.signatureKey == enrolment.signatureKey else {
-        throw .invalidRequest(.identifier)
+        throw .invalidRequest(.because(.deviceTaken))
       }
       guard known.revokedAt == nil else { throw .deviceRevoked }
+      // Its first answer was lost, or it does not know what is left here: what it brings is taken as at the first time.
+      try add(enrolment.keyPackages, lastResort: enrolment.lastResort, of: known, again: true, at: now)
       return .enrolled(id)
     }
     _ = try registerUser(user)
     let others = try store.devices(of: user).filter { $0.revokedAt == nil }
-    guard others.count < limits.devicesPerUser else { throw .invalidRequest(.tooMany) }
+    guard others.count < limits.devicesPerUser else {
+      throw .invalidRequest(.because(.deviceCount))
+    }
+    guard enrolment.device != nil || (enrolment.keyPackages.isEmpty && enrolment.lastResort == nil) else {
+      throw .invalidRequest(.because(.keyPackageWithoutDevice))
+    }
     let device = DeviceRow(
       id: enrolment.device ?? DeviceID(at: now.wall, using: &random), user: user,
       signatureKey: enrolment.signatureKey, platform: enrolment.platform, createdAt: now.wall)
     try store.insert(device)
-    _ = try publish(enrolment.keyPackages, lastResort: enrolment.lastResort, of: device, at: now)
+    try add(enrolment.keyPackages, lastResort: enrolment.lastResort, of: device, again: false, at: now)
     try announceDevices(of: user, at: now)
     return .enrolled(device.id)
   }
@@ -92,21 +99,42 @@ extension Backend {
   mutating func publish(
     _ packages: [[UInt8]], lastResort: [UInt8]?, of device: DeviceRow, at now: ServerTime
   ) throws(BackendFailure) -> BackendResponse {
-    let present = try store.keyPackageCount(of: device.id, at: expiryTime(now))
-    guard present + packages.count <= limits.keyPackageCount else { throw .invalidRequest(.tooMany) }
-    for package in packages {
-      let row = try keyPackage(package, isLastResort: false, of: device, at: now)
-      guard try store.insert(row) else { throw .invalidRequest(.keyPackage) }
-    }
-    if let lastResort {
-      let row = try keyPackage(lastResort, isLastResort: true, of: device, at: now)
-      guard try store.insert(row) else { throw .invalidRequest(.keyPackage) }
-    }
+    try add(packages, lastResort: lastResort, of: device, again: false, at: now)
     return .keyPackageCount(try keyPackageCount(of: device, at: now))
   }
 
-  /// Checks what others will rely on: it is this device's, valid now, and for what it is published for. Whether its
-  /// signatures hold is verified by those who use it.
+  /// Checks and stores key packages, the same way for enrolment and publishing.
+  ///
+  /// - Parameter again: some may be here already: the device's own known ones are passed over, and so are those for
+  ///   which there is no room; none is refused for it.
+  private mutating func add(
+    _ packages: [[UInt8]], lastResort: [UInt8]?, of device: DeviceRow, again: Bool, at now: ServerTime
+  ) throws(BackendFailure) {
+    var room = limits.keyPackageCount - (try store.keyPackageCount(of: device.id, at: expiryTime(now)))
+    guard again ? packages.count <= limits.keyPackageCount : packages.count <= room else {
+      throw .invalidRequest(.because(.packageCount))
+    }
+    for package in packages {
+      let row = try keyPackage(package, isLastResort: false, of: device, at: now)
+      if again, room <= 0 { continue }
+      if try insert(row, again: again) { room -= 1 }
+    }
+    if let lastResort {
+      _ = try insert(try keyPackage(lastResort, isLastResort: true, of: device, at: now), again: again)
+    }
+  }
+
+  /// False when the device itself brought it before, and `again` allows that.
+  private mutating func insert(_ row: KeyPackageRow, again: Bool) throws(BackendFailure) -> Bool {
+    if try store.insert(row) { return true }
+    guard again, try store.keyPackageOwner(row.reference) == row.device else {
+      throw .invalidRequest(.because(.keyPackageKnown))
+    }
+    return false
+  }
+
+  /// Checks what others will rely on: it is this device's by key and by credential, of the suite that all use, valid now, and
+  /// for what it is published for. Whether its signatures hold is verified by those who use it.
   private func keyPackage(
     _ blob: [UInt8], isLastResort: Bool, of device: DeviceRow, at now: ServerTime
   ) throws(BackendFailure) -> KeyPackageRow {
@@ -115,13 +143,23 @@ extension Backend {
     }
     let message: MLSMessage
     do throws(WireError) { message = try MLSMessage(decoding: blob) } catch {
-      throw .invalidRequest(.keyPackage)
+      throw .invalidRequest(.because(.keyPackageForm))
     }
     guard case .keyPackage(let package) = message, case .keyPackage(let lifetime) = package.leafNode.source,
-      package.leafNode.signatureKey == device.signatureKey, !package.initKey.isEmpty,
-      package.isLastResort == isLastResort, lifetime.notAfter > UInt64(clamping: expiryTime(now).seconds),
+      package.version == .mls10, !package.initKey.isEmpty
+    else { throw .invalidRequest(.because(.keyPackageForm)) }
+    let leaf = package.leafNode
+    guard package.cipherSuite == .x25519AES128GCM else { throw .invalidRequest(.because(.keyPackageSuite)) }
+    guard leaf.signatureKey == device.signatureKey else {
+      throw .invalidRequest(.because(.keyPackageSignatureKey))
+    }
+    guard leaf.credential == .basic(identity: device.user.bytes + device.id.bytes) else {
+      throw .invalidRequest(.because(.keyPackageCredential))
+    }
+    guard package.isLastResort == isLastResort else { throw .invalidRequest(.because(.keyPackageLastResort)) }
+    guard lifetime.notAfter > UInt64(clamping: expiryTime(now).seconds),
       lifetime.notBefore <= lifetime.notAfter
-    else { throw .invalidRequest(.keyPackage) }
+    else { throw .invalidRequest(.because(.keyPackageLifetime)) }
     let seconds = Int64(clamping: min(lifetime.notAfter, 1 << 40))
     return KeyPackageRow(
       device: device.id, reference: package.initKey, blob: blob,

@@ -18,15 +18,17 @@ extension Backend {
       let pair = directKey(device.user, peer)
       // Both may have begun at once: the first one's group is the chat of both (2.9c).
       if let winner = try store.group(directKey: pair) { return .founded(founded(winner, isExisting: true)) }
-      guard added == (peer == device.user ? [] : [peer]) else { throw .invalidRequest(.delta) }
+      guard added == (peer == device.user ? [] : [peer]) else {
+        throw .invalidRequest(.because(.addedNotPeer))
+      }
       key = pair
     }
-    guard !added.contains(device.user) else { throw .invalidRequest(.delta) }
+    guard !added.contains(device.user) else { throw .invalidRequest(.because(.addedFounder)) }
     if let known = try store.group(mlsID: founding.mlsID) {
       // A repetition whose answer was lost.
       guard known.createdBy == device.user, try store.member(device.user, of: known.id)?.isCurrent == true
       else {
-        throw .invalidRequest(.identifier)
+        throw .invalidRequest(.because(.groupTaken))
       }
       return .founded(founded(known, isExisting: true))
     }
@@ -74,8 +76,12 @@ extension Backend {
     guard member.role >= .admin || group.kind == .direct else { throw .forbidden }
     guard generation == group.generation else { throw .staleEpoch(head: group.epoch) }
     guard (16...64).contains(founding.mlsID.bytes.count) else { throw .invalidRequest(.range) }
-    guard founding.commit?.delta.addedUsers.isEmpty ?? true else { throw .invalidRequest(.delta) }
-    guard try store.group(mlsID: founding.mlsID) == nil else { throw .invalidRequest(.identifier) }
+    guard founding.commit?.delta.addedUsers.isEmpty ?? true else {
+      throw .invalidRequest(.because(.addedInReset))
+    }
+    guard try store.group(mlsID: founding.mlsID) == nil else {
+      throw .invalidRequest(.because(.groupTaken))
+    }
     let queueID = try store.nextQueueID(at: now.wall)
     let readers = try store.enqueue(
       .control(.groupReset(id, generation: generation + 1)), id: queueID, wakes: false, toLeavesOf: id,

@@ -11,8 +11,9 @@ struct MessageHeader: Equatable {
   var content: ContentType?
 
   /// Reads the beginning; the rest may be anything.
-  init(_ bytes: [UInt8]) throws(BackendFailure) {
-    do throws(WireError) { try self.init(parsing: bytes) } catch { throw .invalidRequest(.message) }
+  /// - Parameter flaw: what it is not when it cannot be read.
+  init(_ bytes: [UInt8], or flaw: InvalidRequest.Flaw) throws(BackendFailure) {
+    do throws(WireError) { try self.init(parsing: bytes) } catch { throw .invalidRequest(.because(flaw)) }
   }
 
   private init(parsing bytes: [UInt8]) throws(WireError) {
@@ -43,22 +44,24 @@ struct MessageHeader: Equatable {
 
   /// Throws unless `bytes` is a commit of a group's epoch.
   static func checkCommit(_ bytes: [UInt8], of group: MLSGroupID, epoch: Epoch) throws(BackendFailure) {
-    let header = try MessageHeader(bytes)
+    let header = try MessageHeader(bytes, or: .commitForm)
     guard header.content == .commit, header.group == group, header.epoch == epoch else {
-      throw .invalidRequest(.message)
+      throw .invalidRequest(.because(.commitForm))
     }
   }
 
   /// Throws unless `bytes` is a group info of a group's epoch.
   static func checkGroupInfo(_ bytes: [UInt8], of group: MLSGroupID, epoch: Epoch) throws(BackendFailure) {
-    let header = try MessageHeader(bytes)
+    let header = try MessageHeader(bytes, or: .groupInfoForm)
     guard header.format == .groupInfo, header.group == group, header.epoch == epoch else {
-      throw .invalidRequest(.message)
+      throw .invalidRequest(.because(.groupInfoForm))
     }
   }
 
   /// Throws unless `bytes` is a welcome.
   static func checkWelcome(_ bytes: [UInt8]) throws(BackendFailure) {
-    guard try MessageHeader(bytes).format == .welcome else { throw .invalidRequest(.message) }
+    guard try MessageHeader(bytes, or: .welcomeForm).format == .welcome else {
+      throw .invalidRequest(.because(.welcomeForm))
+    }
   }
 }

@@ -13,20 +13,20 @@ extension Backend {
     // A repetition is answered as it was, whatever happened to the group since. Its bytes may be others: a client that had no
     // answer may have to encrypt the message anew, for a group that was founded again or after it failed, and it is there once.
     if !message.isEphemeral, let first = try store.receipt(of: message.id, from: device.id) {
-      guard first.group == id else { throw .invalidRequest(.identifier) }
+      guard first.group == id else { throw .invalidRequest(.because(.messageTaken)) }
       return .accepted(sequence: first.sequence, epoch: first.epoch, isRepeated: true)
     }
     let leaf = try liveLeaf(of: device.id, in: id)
-    let header = try MessageHeader(message.blob)
+    let header = try MessageHeader(message.blob, or: .blobForm)
     guard header.format == .privateMessage, header.content != .commit, header.group == group.mlsID,
       header.epoch == message.epoch
-    else { throw .invalidRequest(.message) }
+    else { throw .invalidRequest(.because(.blobForm)) }
     let isProposal = header.content == .proposal
     let past = isProposal ? 0 : limits.acceptedPastEpochs
     guard message.epoch <= group.epoch, group.epoch - message.epoch <= past, message.epoch >= leaf.addedEpoch
     else { throw .staleEpoch(head: group.epoch) }
     if message.isEphemeral {
-      guard !isProposal else { throw .invalidRequest(.message) }
+      guard !isProposal else { throw .invalidRequest(.because(.ephemeralProposal)) }
       effects.append(
         .publish(
           .conversation(id), .ephemeral(sender: device.id, epoch: message.epoch, blob: message.blob)))

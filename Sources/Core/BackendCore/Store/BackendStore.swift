@@ -34,6 +34,8 @@ public protocol BackendStore {
   // Key packages.
   /// False: one with this reference is or was there. One for last resort replaces the one before.
   mutating func insert(_ package: KeyPackageRow) throws(BackendFailure) -> Bool
+  /// Whose key package has or had this init key; nil when it is new.
+  mutating func keyPackageOwner(_ reference: [UInt8]) throws(BackendFailure) -> DeviceID?
   /// How many are not used, not for last resort and valid at a time.
   mutating func keyPackageCount(of device: DeviceID, at time: WallTime) throws(BackendFailure) -> Int
   mutating func hasLastResort(_ device: DeviceID, at time: WallTime) throws(BackendFailure) -> Bool

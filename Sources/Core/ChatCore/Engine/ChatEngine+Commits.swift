@@ -38,13 +38,16 @@ extension ChatEngine {
     var random = self.random
     defer { self.random = random }
     let at = seconds
+    let head = run.view.flatMap { $0.group.headSeq > 0 ? $0.group.headSeq : nil }
     var operation = operation
     let result = try group.update { group throws(MLSError) in
-      // Proposals of others are theirs to commit.
+      // Proposals of others are theirs to commit. They are left out on purpose, and the server is told so: else whoever sends
+      // one would keep everybody from committing.
       group.clearPendingProposals()
       let bundle = try group.commit(proposals, replacingPending: true, at: at, using: &random)
       var commit = try serverCommit(bundle, of: group, profile, using: &random)
       commit.delta = plan.delta
+      commit.proposalsUpTo = head
       commit.delta.addedLeaves = zip(plan.added, bundle.effect.added).map {
         ServerLeaf(device: $0.name.device, index: $1.value)
       }

@@ -146,6 +146,7 @@ extension ServerCommit {
       delta.addedLeaves.append(ServerLeaf(device: try reader.id(), index: try reader.uint32()))
     }
     for _ in 0..<(try reader.listCount()) { delta.removedLeaves.append(try reader.id()) }
+    proposalsUpTo = try reader.flag() ? try reader.int64() : nil
   }
 
   func encode(into writer: inout ByteWriter) {
@@ -161,5 +162,6 @@ extension ServerCommit {
       $0.uint32($1.index)
     }
     writer.list(delta.removedLeaves) { $0.id($1) }
+    writer.optional(proposalsUpTo) { $0.int64($1) }
   }
 }

@@ -78,6 +78,9 @@ package struct ServerCommit: Hashable, Sendable {
   package var groupInfo: [UInt8]
   package var sealedName: [UInt8]?
   package var delta = ServerDelta()
+  /// The log's position up to which proposals of others were seen: they are left out. Without it the server refuses a commit
+  /// while there are some.
+  package var proposalsUpTo: Int64?
 }
 
 /// A group's beginning.
@@ -165,13 +168,18 @@ package struct ServerGroup: Hashable, Sendable {
   package var isDirect: Bool
   package var epoch: UInt64
   package var generation: Int64
+  /// The newest position of its log; 0: not told.
+  package var headSeq: Int64
 
-  package init(id: GroupID, groupID: [UInt8], isDirect: Bool, epoch: UInt64, generation: Int64) {
+  package init(
+    id: GroupID, groupID: [UInt8], isDirect: Bool, epoch: UInt64, generation: Int64, headSeq: Int64 = 0
+  ) {
     self.id = id
     self.groupID = groupID
     self.isDirect = isDirect
     self.epoch = epoch
     self.generation = generation
+    self.headSeq = headSeq
   }
 }
 

@@ -257,7 +257,9 @@ extension AccountService {
   fileprivate func signInWithToken(_ input: RouteInput, _ reply: AccountReply) throws(AccountFailure) {
     guard let identities else { throw .notAllowed }
     let agent = input.userAgent
-    let isTaken = identities.identity(of: input.body.text("id_token") ?? "") { [self] result in
+    let isTaken = identities.identity(
+      of: input.body.text("id_token") ?? "", requestID: input.requestID
+    ) { [self] result in
       answer(reply) { [self] thread throws(AccountFailure) in
         registerAndOpen(try thread.accounts.accept(try result.get(), at: .now), agent, reply)
       }

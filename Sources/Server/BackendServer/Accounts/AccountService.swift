@@ -205,7 +205,7 @@ package final class AccountService: SessionVerifier {
       do throws(SQLError) {
         try thread.store.connection.backUp(to: path)
         outcome.set(nil)
-      } catch { outcome.set("cannot copy accounts.sqlite: \(error)") }
+      } catch { outcome.set("cannot copy accounts.sqlite: \(error.words)") }
     }
     if let reason = isTaken ? outcome.wait() : "accounts have ended" { throw Failure(description: reason) }
   }

@@ -40,6 +40,23 @@ extension AccountSettings {
   }
 }
 
+extension TokenError {
+  /// For an operator.
+  fileprivate var words: String {
+    switch self {
+    case .malformed: "not a signed JSON web token in its compact form"
+    case .wrongAlgorithm: "signed by an algorithm that is not taken"
+    case .unknownKey: "no key of the provider's key set has its kid and algorithm"
+    case .badSignature: "its signature does not hold"
+    case .expired: "exp is over"
+    case .notYetValid: "nbf or iat is in the future"
+    case .missingClaim: "a claim that must be there is not (exp, sub)"
+    case .wrongIssuer: "iss is not identity.issuer"
+    case .wrongAudience: "aud, or azp of several, is none of identity.audiences"
+    }
+  }
+}
+
 /// Verifies providers' tokens on a thread of its own, which may wait for their keys.
 ///
 /// Keys are fetched at the start, again after an hour, and when a token names a key that is not among them; never more often than once in 30 s,
@@ -59,6 +76,7 @@ final class IdentityService: Sendable {
   private let queue: WorkQueue
   private let log: ServerLog
   private let isStopping = Atomic<Bool>(false)
+  private let budget = Mutex(LogBudget())
   /// By issuer; used by the one thread.
   private let known = Mutex<[String: Known]>([:])
 
@@ -81,11 +99,12 @@ final class IdentityService: Sendable {
 
   /// Says later, on another thread, whom a token is about; false when too many wait.
   func identity(
-    of token: String, answer: @escaping @Sendable (Result<ExternalIdentity, AccountFailure>) -> Void
+    of token: String, requestID: String = "",
+    answer: @escaping @Sendable (Result<ExternalIdentity, AccountFailure>) -> Void
   ) -> Bool {
     queue.submit { [self] in
       do throws(AccountFailure) {
-        answer(.success(try identity(of: token, MonotonicClock.now(), WallClock.unixSeconds)))
+        answer(.success(try identity(of: token, requestID, MonotonicClock.now(), WallClock.unixSeconds)))
       } catch {
         answer(.failure(error))
       }
@@ -98,17 +117,26 @@ final class IdentityService: Sendable {
   }
 
   private func identity(
-    of text: String, _ instant: Instant, _ seconds: Int64
+    of text: String, _ requestID: String, _ instant: Instant, _ seconds: Int64
   ) throws(AccountFailure) -> ExternalIdentity {
     let token: SignedToken
-    let issuer: String?
+    var issuer: String?
+    /// Tells the operator what the client is not told, and never the token.
+    func refuse(_ error: TokenError) -> AccountFailure {
+      if budget.withLock({ $0.take(at: instant) }) != .suppress {
+        log.write(
+          .info, "identity provider's token refused",
+          [("reason", error.words), ("issuer", issuer ?? "none"), ("request", requestID)])
+      }
+      return .invalidCredentials
+    }
     do throws(TokenError) {
       token = try SignedToken(text)
       // Believed only to find the keys by which it is then verified.
       issuer = try TokenClaims(token.payload).issuer
-    } catch { throw .invalidCredentials }
+    } catch { throw refuse(error) }
     guard let settings = providers.first(where: { $0.provider.issuer == issuer }) else {
-      throw .invalidCredentials
+      throw refuse(.wrongIssuer)
     }
     var keys = fetch(settings, at: instant) { $0.keys == nil || instant - $0.fetchedAt >= Self.lifetime }
     for attempt in 0..<2 {
@@ -116,7 +144,7 @@ final class IdentityService: Sendable {
       do throws(TokenError) {
         return try settings.provider.identity(of: token, keys: found, now: seconds)
       } catch {
-        guard error == .unknownKey, attempt == 0 else { throw .invalidCredentials }
+        guard error == .unknownKey, attempt == 0 else { throw refuse(error) }
         keys = fetch(settings, at: instant) { _ in true }
       }
     }
@@ -130,7 +158,13 @@ final class IdentityService: Sendable {
     guard isWanted(state), state.triedAt.map({ now - $0 >= interval }) ?? true else { return state.keys }
     state.triedAt = now
     do throws(KeySource.Failure) {
-      state.keys = try settings.keys.load { [self] in isStopping.load(ordering: .relaxed) }
+      let keys = try settings.keys.load { [self] in isStopping.load(ordering: .relaxed) }
+      if keys.keys.isEmpty {
+        log.write(
+          .warning, "identity provider's key set has no usable key",
+          [("issuer", issuer), ("usable", "RSA from 2048 bits, EC P-256 or Ed25519, for signing")])
+      }
+      state.keys = keys
       state.fetchedAt = now
     } catch {
       log.write(.warning, "identity provider's keys not had", [("issuer", issuer), ("reason", error.reason)])

@@ -62,6 +62,7 @@ package struct APIError: Error, Equatable, Sendable {
     case .unavailable(let fault): retryAfter = fault == .overloaded ? .seconds(1) : .seconds(5)
     case .invalidRequest(let reason):
       details = [.init(name: "reason", value: .text(reason.name))]
+      if let flaw = reason.flaw { details.append(.init(name: "field", value: .text(flaw.field))) }
     default: break
     }
   }
@@ -168,7 +169,7 @@ extension APIError {
 extension InvalidRequest {
   /// Its word in `details.reason`.
   var name: String {
-    switch self {
+    switch reason {
     case .message: "message"
     case .keyPackage: "key_package"
     case .delta: "delta"
@@ -206,7 +207,9 @@ extension BackendFailure {
     case .blobExpired: "the blob is not kept any more"
     case .rateLimited: "too many requests"
     case .unavailable: "the server cannot do this now; try again"
-    case .invalidRequest(let reason): "the request contradicts itself or what is there (\(reason.name))"
+    case .invalidRequest(let reason):
+      reason.flaw.map { "\($0.field): \($0.words)" }
+        ?? "the request contradicts itself or what is there (\(reason.name))"
     case .superseded: "a newer connection consumes this device's queue"
     case .idempotencyMismatch: "the idempotency key was used for another request"
     }

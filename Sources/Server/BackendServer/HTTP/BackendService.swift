@@ -86,7 +86,7 @@ package final class BackendService: WebServerHandler {
       let decision = part.body(of: request, byteCount: byteCount, responder: responder)
       switch decision {
       case .collect: break
-      case .refuse(let refusal): metrics.refused(part.name, refusal.status)
+      case .refuse(let refusal): metrics.refused(part.name, refusal.status, requestID)
       case .stream: begin(responder, requestID).route = part.name
       }
       return decision
@@ -106,8 +106,9 @@ package final class BackendService: WebServerHandler {
 
   /// Counts and answers a request whose body was not read.
   private func refused(_ request: HTTPRequest, as name: String, _ error: APIError) -> HTTPResponse {
-    metrics.refused(name, error.status)
-    return response(error, requestIDs.named(request).id)
+    let requestID = requestIDs.named(request).id
+    metrics.refused(name, error.status, requestID)
+    return response(error, requestID)
   }
 
   /// From now on the request is counted, and refused when no answer comes.
@@ -131,7 +132,7 @@ package final class BackendService: WebServerHandler {
       let admitted = try admit(request, match)
       let input = RouteInput(
         caller: admitted.caller, session: admitted.session, address: request.remoteAddress,
-        userAgent: request.header("user-agent") ?? "", path: admitted.path,
+        userAgent: request.header("user-agent") ?? "", requestID: requestID, path: admitted.path,
         query: try values(request, of: admitted.route.query),
         body: try body(request, admitted.route))
       switch admitted.route.service {
@@ -283,7 +284,7 @@ package final class BackendService: WebServerHandler {
         continue
       }
       guard let value = field.shape.value(of: text) else {
-        throw .invalid(field.name, "the query's \(field.name) does not have its form")
+        throw .invalid(field.name, "the query's \(field.name) is to be \(field.shape.expectation)")
       }
       values[field.name] = value
     }

@@ -25,7 +25,11 @@ struct OpenAPIDocument {
       json.object {
         $0.member("title", "palbe-server")
         $0.member("version", Release.version)
-        $0.member("description", "The blind delivery server: it orders, queues and wakes, and reads nothing.")
+        $0.member(
+          "description",
+          "The blind delivery server: it orders, queues and wakes, and reads nothing. Not here are the WebSocket at "
+            + "/v1/realtime, the bytes of attachments below /v1/blob-bytes/, whose addresses the routes of blobs answer, "
+            + "and this document at /v1/openapi.json; docs/server-api.md has them.")
       }
       json.key("paths")
       json.object { json in
@@ -278,32 +282,38 @@ struct OpenAPIDocument {
 
   // MARK: Schemas
 
-  private func reference(_ record: Shape.Record, _ json: inout JSONWriter) {
-    guard let name = record.name else { return write(record, &json) }
-    json.object { $0.member("$ref", "#/components/schemas/\(name)") }
+  private func reference(_ record: Shape.Record, about: String = "", _ json: inout JSONWriter) {
+    guard let name = record.name else { return write(record, about: about, &json) }
+    json.object {
+      // Beside a reference a description stands for that place (JSON Schema 2020-12, as OpenAPI 3.1 has it).
+      $0.member("$ref", "#/components/schemas/\(name)")
+      if !about.isEmpty { $0.member("description", about) }
+    }
   }
 
-  private func write(_ record: Shape.Record, _ json: inout JSONWriter) {
+  private func write(_ record: Shape.Record, about: String = "", _ json: inout JSONWriter) {
     json.object { json in
       json.member("type", "object")
+      if !about.isEmpty { json.member("description", about) }
       let required = record.fields.filter(\.isRequired).map(\.name)
       if !required.isEmpty { json.member("required", each: required) { $0.string($1) } }
       json.key("properties")
       json.object { json in
         for field in record.fields {
           json.key(field.name)
-          write(field.shape, &json)
+          write(field.shape, about: field.about, &json)
         }
       }
     }
   }
 
-  private func write(_ shape: Shape, _ json: inout JSONWriter) {
+  private func write(_ shape: Shape, about: String = "", _ json: inout JSONWriter) {
     switch shape {
-    case .object(let record): return reference(record, &json)
+    case .object(let record): return reference(record, about: about, &json)
     default: break
     }
     json.object { json in
+      if !about.isEmpty { json.member("description", about) }
       switch shape {
       case .text(let count):
         json.member("type", "string")

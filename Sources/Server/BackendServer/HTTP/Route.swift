@@ -122,6 +122,8 @@ struct RouteInput: Sendable {
   var address = SocketAddress(ipv4: 0, 0, 0, 0, port: 0)
   /// What the client calls itself.
   var userAgent = ""
+  /// The answer's `Request-Id`.
+  var requestID = ""
   var path: JSONObject
   var query: JSONObject
   var body: JSONObject

@@ -271,7 +271,7 @@ extension RouteTable {
       epoch: Epoch(body.integer("epoch") ?? 0), commit: body.bytes("commit") ?? [],
       welcome: body.bytes("welcome"), groupInfo: body.bytes("group_info") ?? [],
       ratchetTree: body.bytes("ratchet_tree"), sealedName: body.bytes("sealed_name"), delta: delta,
-      proposalsUpTo: body.integer("proposals_up_to") ?? .max)
+      proposalsUpTo: body.integer("proposals_up_to"))
   }
 
   /// Of a body or a frame of the socket.

@@ -89,15 +89,18 @@ extension Shape.Record {
   /// Reads a whole text.
   /// - Parameter limit: the most bytes that it may have.
   func read(_ bytes: [UInt8], limit: Int) throws(APIError) -> JSONObject {
+    var fault: (field: String, words: String)?
     do throws(JSONError) {
       var json = try JSONReader(bytes, limit: limit, depth: 6)
-      let object = try read(&json)
+      let object = try readNaming(&json, &fault)
       try json.finish()
       return object
     } catch {
+      if let fault { throw .invalid(fault.field, fault.words) }
       switch error {
       case .tooLong(let limit): throw APIError(.messageTooLarge(limit: limit))
-      case .missing: throw .invalid("body", "a required member is missing")
+      case .missing:
+        throw .invalid("body", "a required member is missing, or the body ends too early")
       case .tooDeep, .tooMany: throw .invalid("body", "the body is nested too deep")
       case .unexpected(let place): throw .invalid("body", "not what is expected at byte \(place)")
       case .duplicate(let place): throw .invalid("body", "a member stands twice, up to byte \(place)")
@@ -106,7 +109,10 @@ extension Shape.Record {
     }
   }
 
-  fileprivate func read(_ json: inout JSONReader) throws(JSONError) -> JSONObject {
+  /// Reads a whole text; what is not of its shape is told by its name.
+  fileprivate func readNaming(
+    _ json: inout JSONReader, _ fault: inout (field: String, words: String)?
+  ) throws(JSONError) -> JSONObject {
     var members: [String: JSONValue] = [:]
     try json.enterObject()
     while let key = try json.nextKey() {
@@ -115,16 +121,31 @@ extension Shape.Record {
         continue
       }
       guard members[key] == nil else { throw .duplicate(at: json.offset) }
-      members[key] = try field.shape.read(&json)
+      do throws(JSONError) { members[key] = try field.shape.read(&json, &fault) } catch {
+        // The innermost member is told.
+        if fault == nil {
+          switch error {
+          case .unexpected, .outOfRange: fault = (key, "'\(key)' is to be \(field.shape.expectation)")
+          case .missing, .tooLong, .tooDeep, .tooMany, .duplicate: break
+          }
+        }
+        throw error
+      }
     }
-    guard fields.allSatisfy({ !$0.isRequired || members[$0.name] != nil }) else { throw .missing }
+    if let missing = fields.first(where: { $0.isRequired && members[$0.name] == nil }) {
+      if fault == nil { fault = (missing.name, "'\(missing.name)' is missing: \(missing.shape.expectation)") }
+      throw .missing
+    }
     return JSONObject(members)
   }
 }
 
 extension Shape {
   /// Reads the next value.
-  func read(_ json: inout JSONReader) throws(JSONError) -> JSONValue {
+  /// - Parameter fault: set to the member and the words when an object's member is not of its shape.
+  func read(
+    _ json: inout JSONReader, _ fault: inout (field: String, words: String)?
+  ) throws(JSONError) -> JSONValue {
     let start = json.offset
     switch self {
     case .bytes(let range):
@@ -148,11 +169,31 @@ extension Shape {
       try json.enterArray()
       while try json.nextElement() {
         guard list.count < count else { throw .outOfRange(at: json.offset) }
-        list.append(try element.read(&json))
+        list.append(try element.read(&json, &fault))
       }
       return .list(list)
-    case .object(let record): return .object(try record.read(&json))
+    case .object(let record): return .object(try record.readNaming(&json, &fault))
     }
+  }
+
+  /// What a value is to be, in words.
+  var expectation: String {
+    switch self {
+    case .text(let count): "text of at most \(count) characters"
+    case .choice(let words): "one of " + words.joined(separator: ", ")
+    case .id(let prefix): "an id: \(prefix)_ and a UUIDv7 in lower case"
+    case .bytes(let range): "\(Self.span(range)) bytes as base64url without padding"
+    case .hex(let range): "\(Self.span(range)) bytes as hexadecimal"
+    case .integer(let range): "a whole number from \(range.lowerBound) to \(range.upperBound)"
+    case .number: "a number"
+    case .boolean: "true or false"
+    case .list(let element, let count): "a list of at most \(count), each \(element.expectation)"
+    case .object: "an object"
+    }
+  }
+
+  private static func span(_ range: ClosedRange<Int>) -> String {
+    range.count == 1 ? "\(range.lowerBound)" : "\(range.lowerBound) to \(range.upperBound)"
   }
 
   /// A value from its text, as it stands in JSON strings, paths and queries; nil when it does not have the shape.

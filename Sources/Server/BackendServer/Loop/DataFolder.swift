@@ -49,6 +49,13 @@ package final class DataFolder: Sendable {
   /// Why it cannot be used, in words for a person.
   package struct Failure: Error, Hashable, CustomStringConvertible {
     package let description: String
+    /// A server that runs has it.
+    package var isInUse = false
+
+    init(description: String, isInUse: Bool = false) {
+      self.description = description
+      self.isInUse = isInUse
+    }
   }
 
   /// Where it is, without a slash at its end.
@@ -67,11 +74,18 @@ package final class DataFolder: Sendable {
     guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
       let isBusy = errno == EWOULDBLOCK
       close(descriptor)
-      throw isBusy ? Failure(description: "another server uses \(root)") : Self.failure("lock", lock)
+      throw isBusy
+        ? Failure(description: "another server uses \(root)", isInUse: true) : Self.failure("lock", lock)
     }
   }
 
   deinit { close(descriptor) }
+
+  /// Whether others than its owner may look into it: it has the keys of everything.
+  package var isOpenToOthers: Bool {
+    var status = stat()
+    return stat(root, &status) == 0 && status.st_mode & 0o077 != 0
+  }
 
   // MARK: Write-ahead logs
 

@@ -33,10 +33,35 @@ package struct DataBackup {
     var target = target
     while target.count > 1, target.last == "/" { target.removeLast() }
     self.target = target
+    try Self.checkOutside(source, target)
     guard access(target, F_OK) != 0 else { throw Failure(description: "\(target) is there already") }
     guard mkdir(partial, 0o700) == 0 else {
       throw Self.failure(errno == EEXIST ? "use (another backup, or what one has left)" : "make", partial)
     }
+  }
+
+  /// A copy inside of what is copied would be copied by the next one, and go with the data.
+  private static func checkOutside(_ source: String, _ target: String) throws {
+    let parent =
+      target.lastIndex(of: "/").map { $0 == target.startIndex ? "/" : String(target[..<$0]) } ?? "."
+    guard let folder = realpath(source, nil) else { return }
+    defer { free(folder) }
+    guard let place = realpath(parent, nil) else {
+      throw failure("write into", parent)
+    }
+    defer { free(place) }
+    guard !(String(cString: place) + "/").hasPrefix(String(cString: folder) + "/") else {
+      throw Failure(
+        description: "\(target) is inside the data folder \(source); a copy belongs outside of it")
+    }
+  }
+
+  /// Of all files in a folder.
+  package static func byteCount(of path: String) -> Int64 {
+    var status = stat()
+    guard lstat(path, &status) == 0 else { return 0 }
+    guard status.st_mode & S_IFMT == S_IFDIR else { return Int64(status.st_size) }
+    return (names(in: path) ?? []).reduce(0) { $0 + byteCount(of: path + "/" + $1) }
   }
 
   /// Makes it; what was made is removed when that fails.
@@ -68,7 +93,7 @@ package struct DataBackup {
     Source(name: name) { target in
       let path = folder + "/" + name
       do throws(SQLError) { try SQLConnection(path: path, settings: .server()).backUp(to: target) } catch {
-        throw Failure(description: "cannot copy \(path): \(error)")
+        throw Failure(description: "cannot copy \(path): \(error.words)")
       }
     }
   }

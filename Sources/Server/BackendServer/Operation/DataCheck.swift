@@ -30,9 +30,20 @@ package struct DataCheck {
     let words: String
     /// Counts what is wrong.
     let count: String
+    /// Selects the keys of the groups that it is about.
+    var groups: String?
     /// Nil where nothing can be derived.
     var repair: String?
   }
+
+  private static let missingCommits = """
+    (SELECT c.grp AS grp FROM commit_key AS c LEFT JOIN log ON log.id = c.grp << 32 | c.sequence
+      LEFT JOIN (SELECT id >> 32 AS grp, min(id & 0xffffffff) AS oldest FROM log GROUP BY id >> 32) AS kept
+        ON kept.grp = c.grp
+      JOIN grp ON grp.key = c.grp
+      WHERE log.id IS NULL AND (c.sequence >= kept.oldest OR kept.oldest IS NULL
+        AND grp.created > (CAST(strftime('%s', 'now') AS INTEGER) - 86400) * 1000000))
+    """
 
   private static let rules: [Rule] = [
     Rule(
@@ -48,7 +59,8 @@ package struct DataCheck {
       repair: "DELETE FROM key_package WHERE device NOT IN (SELECT key FROM device)"),
     Rule(
       words: "groups without their state",
-      count: "SELECT count(*) FROM grp WHERE key NOT IN (SELECT grp FROM group_state)"),
+      count: "SELECT count(*) FROM grp WHERE key NOT IN (SELECT grp FROM group_state)",
+      groups: "SELECT key FROM grp WHERE key NOT IN (SELECT grp FROM group_state)"),
     Rule(
       words: "states of no group",
       count: "SELECT count(*) FROM group_state WHERE grp NOT IN (SELECT key FROM grp)",
@@ -81,11 +93,23 @@ package struct DataCheck {
       count: """
         SELECT count(*) FROM (SELECT id >> 32 AS grp FROM log GROUP BY id >> 32
           HAVING count(*) <> max(id & 0xffffffff) - min(id & 0xffffffff) + 1)
+        """,
+      groups: """
+        SELECT id >> 32 FROM log GROUP BY id >> 32
+          HAVING count(*) <> max(id & 0xffffffff) - min(id & 0xffffffff) + 1
         """),
+    // Of a log without any row only a young group tells: what is older than a day, the shortest retention, may have expired.
+    Rule(
+      words: "commits whose row is missing in the log",
+      count: "SELECT count(*) FROM \(missingCommits)", groups: "SELECT grp FROM \(missingCommits)"),
     Rule(
       words: "groups whose head is not their newest row",
       count: """
         SELECT count(*) FROM grp JOIN (SELECT id >> 32 AS grp, max(id & 0xffffffff) AS newest FROM log GROUP BY id >> 32)
+          AS last ON last.grp = grp.key WHERE newest <> head
+        """,
+      groups: """
+        SELECT key FROM grp JOIN (SELECT id >> 32 AS grp, max(id & 0xffffffff) AS newest FROM log GROUP BY id >> 32)
           AS last ON last.grp = grp.key WHERE newest <> head
         """,
       repair: """
@@ -110,6 +134,11 @@ package struct DataCheck {
         SELECT count(*) FROM commit_key JOIN log ON log.id = grp << 32 | sequence
         WHERE log.kind <> \(LogKind.commit.rawValue) OR log.epoch <> commit_key.epoch
           OR log.generation <> commit_key.generation
+        """,
+      groups: """
+        SELECT grp FROM commit_key JOIN log ON log.id = grp << 32 | sequence
+        WHERE log.kind <> \(LogKind.commit.rawValue) OR log.epoch <> commit_key.epoch
+          OR log.generation <> commit_key.generation
         """),
     Rule(
       words: "groups whose epoch is not the one after their last commit",
@@ -117,11 +146,20 @@ package struct DataCheck {
         SELECT count(*) FROM grp JOIN (SELECT grp, generation, max(epoch) AS last FROM commit_key
           GROUP BY grp, generation) AS newest ON newest.grp = grp.key AND newest.generation = grp.generation
         WHERE grp.epoch <> last + 1
+        """,
+      groups: """
+        SELECT key FROM grp JOIN (SELECT grp, generation, max(epoch) AS last FROM commit_key
+          GROUP BY grp, generation) AS newest ON newest.grp = grp.key AND newest.generation = grp.generation
+        WHERE grp.epoch <> last + 1
         """),
     Rule(
       words: "groups whose count of messages goes back",
       count: """
         SELECT count(DISTINCT later.id >> 32) FROM log AS later JOIN log AS earlier ON earlier.id = later.id - 1
+        WHERE earlier.id >> 32 = later.id >> 32 AND later.counted < earlier.counted
+        """,
+      groups: """
+        SELECT later.id >> 32 FROM log AS later JOIN log AS earlier ON earlier.id = later.id - 1
         WHERE earlier.id >> 32 = later.id >> 32 AND later.counted < earlier.counted
         """),
     Rule(
@@ -268,7 +306,8 @@ package struct DataCheck {
       for rule in Self.rules {
         let count = try connection.statement(rule.count).first { $0.integer(0) } ?? 0
         guard count > 0 else { continue }
-        found("\(count) \(rule.words)", isRepairable: rule.repair != nil)
+        let names = try groups(of: rule, connection)
+        found("\(count) \(rule.words)\(names)", isRepairable: rule.repair != nil)
         guard repairs, let repair = rule.repair else { continue }
         try connection.transaction { () throws(SQLError) in try connection.execute(repair) }
       }
@@ -276,6 +315,23 @@ package struct DataCheck {
     } catch {
       found("\(name) cannot be read: \(error.words)")
     }
+  }
+
+  /// Their ids behind a colon, the first few of them.
+  private func groups(of rule: Rule, _ connection: SQLConnection) throws(SQLError) -> String {
+    guard let keys = rule.groups else { return "" }
+    let ids = try connection.statement("SELECT id FROM grp WHERE key IN (\(keys)) ORDER BY key").all {
+      (row) throws(SQLError) -> GroupID in try row.id(0)
+    }
+    return Self.named(ids.map(\.text))
+  }
+
+  private static let namedCount = 5
+
+  private static func named(_ ids: [String]) -> String {
+    guard !ids.isEmpty else { return "" }
+    let rest = ids.count - namedCount
+    return ": " + ids.prefix(namedCount).joined(separator: ", ") + (rest > 0 ? " and \(rest) more" : "")
   }
 
   private mutating func checkBlobs(_ connection: SQLConnection) throws(SQLError) {
@@ -292,11 +348,17 @@ package struct DataCheck {
         uniquingKeysWith: { first, _ in first })
       let missing = rows.filter { $0.2 && whole[$0.0] != $0.1 }.map(\.0)
       if !missing.isEmpty {
-        self.found("\(missing.count) attachments whose bytes are missing or cut", isRepairable: true)
+        self.found(
+          "\(missing.count) attachments whose bytes are missing or cut\(Self.named(missing.map(\.text)))",
+          isRepairable: true)
       }
       let known = Set(rows.map(\.0))
       let orphans = Set(found.map(\.id)).subtracting(known)
-      if !orphans.isEmpty { self.found("\(orphans.count) files of no attachment", isRepairable: true) }
+      if !orphans.isEmpty {
+        self.found(
+          "\(orphans.count) files of no attachment\(Self.named(orphans.map(\.text).sorted()))",
+          isRepairable: true)
+      }
       guard repairs else { return }
       for id in orphans.union(missing) { try files.remove(id) }
       do throws(SQLError) {
@@ -307,7 +369,7 @@ package struct DataCheck {
             try delete.run()
           }
         }
-      } catch { self.found("messages.sqlite cannot be written: \(error)") }
+      } catch { self.found("messages.sqlite cannot be written: \(error.words)") }
     } catch {
       self.found("the folder of attachments cannot be read: \(error)")
     }

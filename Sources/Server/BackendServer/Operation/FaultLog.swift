@@ -56,7 +56,7 @@ package final class FaultLog: Sendable {
 
 extension StoreFault {
   /// For an operator.
-  fileprivate var words: String {
+  var words: String {
     switch self {
     case .full: "there is no room on the disk"
     case .busy: "another process has locked it"

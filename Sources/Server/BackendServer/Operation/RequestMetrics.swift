@@ -50,14 +50,27 @@ package final class RequestMetrics: Sendable {
   }
 
   /// A request that was refused before its body was read.
-  package func refused(_ route: String, _ status: Int) { count(route, status) }
+  package func refused(_ route: String, _ status: Int, _ requestID: String) {
+    count(route, status)
+    tell(route, status, .zero, requestID)
+  }
+
+  /// Who may not, and what the server could not, an operator is asked about: by the id that the answer had, the line is found.
+  static func level(of status: Int) -> ServerLog.Level {
+    switch status {
+    case 503: .info
+    case 500...: .warning
+    case 401, 403: .info
+    default: .debug
+    }
+  }
 
   private func count(_ route: String, _ status: Int) {
     counts.withLock { $0[Key(route: route, status: status), default: 0] += 1 }
   }
 
   private func tell(_ route: String, _ status: Int, _ time: TimeDelta, _ requestID: String) {
-    let level: ServerLog.Level = status >= 500 && status != 503 ? .warning : .debug
+    let level = Self.level(of: status)
     guard level >= log.level else { return }
     let verdict = budget.withLock { $0.take(at: MonotonicClock.now()) }
     if case .writeAfter(let count) = verdict { log.write(level, "lines left out", [("count", "\(count)")]) }

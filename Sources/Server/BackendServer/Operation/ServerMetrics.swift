@@ -90,15 +90,16 @@ extension Exposition {
     }
   }
 
-  mutating func add(_ pushes: PushSender) {
-    let counts = pushes.counts
+  /// Also without a destination, as zeros: what asks for the family finds it.
+  mutating func add(_ pushes: PushSender?) {
+    let counts = pushes?.counts
     family("palbe_server_pushes_total", .counter, "Pushes by how they went.") {
-      $0.sample([("result", "sent")], value: counts.sentCount)
-      $0.sample([("result", "failed")], value: counts.failedCount)
-      $0.sample([("result", "lost")], value: counts.lostCount)
+      $0.sample([("result", "sent")], value: counts?.sentCount ?? 0)
+      $0.sample([("result", "failed")], value: counts?.failedCount ?? 0)
+      $0.sample([("result", "lost")], value: counts?.lostCount ?? 0)
     }
     family("palbe_server_pushes_waiting", .gauge, "Pushes that wait.") {
-      $0.sample(value: counts.waitingCount)
+      $0.sample(value: counts?.waitingCount ?? 0)
     }
   }
 

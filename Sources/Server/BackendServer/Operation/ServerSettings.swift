@@ -23,6 +23,10 @@ package struct ServerSettings: Sendable {
     read: (String) throws(SettingsError) -> [UInt8]
   ) throws(SettingsError) {
     values = try SettingValues(Self.schema, options: options, environment: environment, read: read)
+    if values[ServerKeys.development] {
+      values.suppose(ServerKeys.host, SocketAddress(host: "127.0.0.1", port: 0), by: "development")
+      values.suppose(ServerKeys.data, "palbe-data", by: "development")
+    }
     accounts = try AccountSettings(values, isDevelopment: values[ServerKeys.development])
     guard (self[ServerKeys.prometheusUsername] == nil) == (self[ServerKeys.prometheusPassword] == nil) else {
       throw SettingsError("'prometheus.username' and 'prometheus.password' go together")
@@ -50,7 +54,7 @@ package struct ServerSettings: Sendable {
   package subscript<Value>(_ setting: Setting<Value>) -> Value { values[setting] }
 
   /// The folder of everything that is kept; nil when nobody said.
-  package var data: String? { self[ServerKeys.data] ?? (self[ServerKeys.development] ? "palbe-data" : nil) }
+  package var data: String? { self[ServerKeys.data] }
 
   /// What to run; nil when nobody said where the data is.
   package var configuration: BackendServer.Configuration? {
@@ -76,7 +80,7 @@ package struct ServerSettings: Sendable {
 
   /// Where to listen.
   package var host: String {
-    self[ServerKeys.host]?.host ?? (self[ServerKeys.development] ? "127.0.0.1" : "::")
+    self[ServerKeys.host]?.host ?? "::"
   }
 
   /// What can change while the server runs.

@@ -161,6 +161,16 @@ extension SQLiteBackendStore {
     }
   }
 
+  package func keyPackageOwner(_ reference: [UInt8]) throws(BackendFailure) -> DeviceID? {
+    try sql { (connection) throws(SQLError) in
+      let select = try connection.statement(
+        "SELECT device.id FROM key_package JOIN device ON device.key = key_package.device WHERE reference = ?"
+      )
+      select.bind(1, copying: reference)
+      return try select.first { (row) throws(SQLError) in try row.id(0) }
+    }
+  }
+
   private func unused(
     _ columns: StaticString, _ device: DeviceID, _ time: WallTime, isLastResort: Bool
   ) throws(SQLError) -> SQLStatement {

@@ -216,7 +216,17 @@ extension SQLError {
     switch self {
     case .noTables: "it is missing or empty, and the other database is not; restore both from a backup"
     case .damagedValue: "its version or a value in it is damaged; restore a backup"
-    default: "\(self)"
+    case .busy: "another process uses it; end that first"
+    case .corrupted(let code): "it is no database or is damaged (SQLite error \(code)); restore a backup"
+    case .newerVersion(let found, let known):
+      "a newer palbe-server has written it (version \(found), this one knows up to \(known)); run that one, or restore a backup of before"
+    case .failed(let code) where code & 0xff == 13: "no room on the disk; make some"
+    case .failed(let code) where code & 0xff == 14 || code & 0xff == 23 || code & 0xff == 3:
+      "it cannot be opened (SQLite error \(code)); look whether this user may read and write it and its folder"
+    case .failed(let code) where code & 0xff == 8:
+      "it cannot be written (SQLite error \(code)); look whether this user may, and whether the disk is read-only"
+    case .failed(let code): "SQLite error \(code) (see sqlite.org/rescode.html); look at the disk and its log"
+    case .aborted, .unusable: "its last transaction was left open; try again"
     }
   }
 }
