@@ -76,10 +76,11 @@ final class IdleHost {
   init(_ folder: String) throws {
     var toChild: [Int32] = [0, 0]
     var fromChild: [Int32] = [0, 0]
-    // The child must not hold its own input open: when this process ends, so does it.
-    guard pipe2(&toChild, O_CLOEXEC) == 0, pipe2(&fromChild, O_CLOEXEC) == 0, let output = fdopen(fromChild[0], "r") else {
+    guard pipe(&toChild) == 0, pipe(&fromChild) == 0, let output = fdopen(fromChild[0], "r") else {
       throw ServerBenchFailure("no pipe")
     }
+    // The child must not hold its own input open: when this process ends, so does it.
+    for end in [toChild[1], fromChild[0]] { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
