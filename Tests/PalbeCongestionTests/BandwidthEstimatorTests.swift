@@ -76,6 +76,33 @@ struct BandwidthEstimatorTests {
     #expect(near(span, 2_000) >= 0.85, "seed \(seed): median \(median(span)), \(near(span, 2_000))")
   }
 
+  @Test(
+    "100 ms of jitter hides no link that becomes slow, and none that becomes fast again",
+    arguments: 1...4 as ClosedRange<UInt64>)
+  func jitterAndDrop(seed: UInt64) throws {
+    func line(_ rate: Int) -> Link {
+      Link(
+        delay: .milliseconds(25), jitter: .milliseconds(100), bandwidth: .kilobitsPerSecond(rate),
+        queue: .milliseconds(300))
+    }
+    let link = SimulatedLink(
+      "100 ms jitter, 2 Mbit/s, 300 kbit/s and back",
+      [
+        .init(after: .zero, line(2_000)), .init(after: .seconds(20), line(300)),
+        .init(after: .seconds(50), line(2_000)),
+      ])
+    let world = CongestionWorld(link, seed: seed)
+    let rates: [DataRate] = [.kilobitsPerSecond(150), .kilobitsPerSecond(500), .kilobitsPerSecond(1_500)]
+    let flow = world.add(.layers(rates))
+    world.run(until: .seconds(80))
+    let low = try #require(flow.samples.first { $0.at >= .seconds(20) && $0.estimate <= 500_000 })
+    let high = try #require(flow.samples.first { $0.at >= .seconds(50) && $0.estimate >= 1_600_000 })
+    print("seed \(seed): down after \(low.at - .seconds(20)), up after \(high.at - .seconds(50))")
+    #expect(low.at - .seconds(20) < .milliseconds(1_500), "seed \(seed): \(low.at)")
+    #expect(high.at - .seconds(50) < .seconds(10), "seed \(seed): \(high.at)")
+    #expect(longQueue(samples(flow, 25, 50)) < .milliseconds(250), "seed \(seed)")
+  }
+
   @Test("Others come and go: the estimate gives way and comes back", arguments: 1...2 as ClosedRange<UInt64>)
   func crossTraffic(seed: UInt64) {
     let world = CongestionWorld(.crossTraffic, seed: seed)

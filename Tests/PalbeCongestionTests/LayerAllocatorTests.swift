@@ -152,6 +152,58 @@ struct LayerAllocatorTests {
     #expect(allocator.layer(of: 0)?.spatial == 2)
   }
 
+  @Test(
+    "While the estimate climbs one step is awaited in place of two, but not for ever, and not by what is paused"
+  )
+  func climbing() {
+    var allocator = LayerAllocator()
+    allocator.update(Self.track(), for: 0, at: Self.start)
+    run(&allocator, 300, from: .zero, for: .seconds(30))
+    #expect(allocator.layer(of: 0)?.spatial == 0)
+    run(&allocator, 800, from: .seconds(30), for: .seconds(3))
+    run(&allocator, 2_000, from: .seconds(33), for: .milliseconds(3_500))
+    #expect(allocator.layer(of: 0)?.spatial == 0)
+    run(&allocator, 2_000, from: .milliseconds(36_500), for: .seconds(1))
+    #expect(allocator.layer(of: 0)?.spatial == 2)
+
+    // It swings: every two seconds it allows all, and in between the middle layer.
+    allocator = LayerAllocator()
+    allocator.update(Self.track(), for: 0, at: Self.start)
+    run(&allocator, 300, from: .zero, for: .seconds(30))
+    for second in 30..<40 {
+      run(&allocator, second / 2 % 2 == 0 ? 2_000 : 800, from: .seconds(second), for: .seconds(1))
+    }
+    #expect(allocator.layer(of: 0)?.spatial == 1)
+
+    allocator = LayerAllocator()
+    allocator.update(Self.track(), for: 0, at: Self.start)
+    run(&allocator, 200, from: .zero, for: .seconds(5))
+    run(&allocator, 100, from: .seconds(5), for: .seconds(25))
+    #expect(allocator.layer(of: 0) == nil)
+    run(&allocator, 200, from: .seconds(30), for: .seconds(3))
+    run(&allocator, 400, from: .seconds(33), for: .milliseconds(1_500))
+    #expect(allocator.layer(of: 0)?.spatial == 0)
+  }
+
+  @Test("An up-switch that lasted ten seconds has not failed: the pause stays as it is")
+  func longTry() {
+    var allocator = LayerAllocator()
+    allocator.update(Self.track(), for: 0, at: Self.start)
+    run(&allocator, 800, from: .zero, for: .seconds(30))
+    var (ups, downs): ([TimeDelta], [TimeDelta]) = ([], [])
+    var elapsed = TimeDelta.seconds(30)
+    while elapsed < .seconds(150) {
+      let isHigh = allocator.layer(of: 0)?.spatial == 2
+      let isOver = isHigh && elapsed - (ups.last ?? elapsed) >= .milliseconds(10_400)
+      allocator.allocate(.kilobitsPerSecond(isOver ? 1_200 : 1_800), at: Self.start + elapsed)
+      let isHighNow = allocator.layer(of: 0)?.spatial == 2
+      if isHighNow != isHigh { isHighNow ? ups.append(elapsed) : downs.append(elapsed) }
+      elapsed = elapsed + .milliseconds(100)
+    }
+    let pauses = zip(downs, ups.dropFirst()).map { $1 - $0 }
+    #expect(pauses.count >= 4 && pauses.allSatisfy { $0 < .seconds(11) }, "\(pauses)")
+  }
+
   @Test("A new video makes room at once; the others' second layers give way")
   func newcomer() {
     var allocator = LayerAllocator()

@@ -1,3 +1,4 @@
+import Foundation
 import PalbeNetSim
 import PalbeUnits
 import Testing
@@ -11,11 +12,35 @@ struct NetworkAcceptanceTests {
     .kilobitsPerSecond(150), .kilobitsPerSecond(500), .kilobitsPerSecond(1_400),
   ]
 
+  private static let environment = ProcessInfo.processInfo.environment
+
+  /// `PALBE_NETWORK_SEEDS=1-64` for more, `PALBE_NETWORK_LINKS=jitter,drop` for links whose names contain one of these.
+  private static let seeds: [UInt64] = {
+    let ends = (environment["PALBE_NETWORK_SEEDS"] ?? "").split(separator: "-").compactMap { UInt64($0) }
+    return ends.count == 2 && ends[0] <= ends[1] ? Array(ends[0]...ends[1]) : [1, 3, 7]
+  }()
+  private static let links: [SimulatedLink] = {
+    let names = (environment["PALBE_NETWORK_LINKS"] ?? "").split(separator: ",")
+    return SimulatedLink.acceptance.filter { link in
+      names.isEmpty || names.contains { link.name.contains($0) }
+    }
+  }()
+  /// `PALBE_NETWORK_TRACE=1` prints what estimator and allocation saw, ten times a second.
+  private static let traces = environment["PALBE_NETWORK_TRACE"] != nil
+
   @Test(
     "issue 4: video never frozen over 2 s, estimate within 20 % of the link in 5 s, one layer change in 10 s",
-    arguments: SimulatedLink.acceptance, [1, 3, 8] as [UInt64])
-  func acceptance(scenario: SimulatedLink, seed: UInt64) throws {
+    arguments: links, seeds)
+  func acceptance(scenario: SimulatedLink, seed: UInt64) throws { try live(scenario, seed: seed) }
+
+  @Test(
+    "Bug: 100 ms of jitter passed for a queue, and a video that had just become larger became small again",
+    arguments: [5, 10, 15, 35] as [UInt64])
+  func jitter(seed: UInt64) throws { try live(.jitter, seed: seed) }
+
+  private func live(_ scenario: SimulatedLink, seed: UInt64) throws {
     let call = try LayeredCall(Self.rates, seed: seed)
+    call.traces = Self.traces
     try call.run(until: .seconds(75), over: scenario)
     let freeze = call.viewer.pictures.longestFreeze(from: call.start + .seconds(1), to: call.world.now)
     let changes = call.viewer.layers.changes.map {

@@ -1,4 +1,3 @@
-import PalbeCongestion
 import PalbeLiveKit
 import PalbeNetSim
 import PalbeProtobuf
@@ -6,6 +5,7 @@ import PalbeRTP
 import PalbeUnits
 import Testing
 
+@testable import PalbeCongestion
 @testable import PalbeSFUCore
 
 /// What a real client does with what it receives: feedback, NACKs, key-frame requests, frames in order.
@@ -133,6 +133,8 @@ final class LayeredCall {
   private var nextFrame: Instant
   private(set) var estimates: [(at: TimeDelta, kilobits: Int)] = []
   private(set) var waits: [TimeDelta] = []
+  /// Prints what estimator and allocation see, with each sample.
+  var traces = false
 
   init(
     _ rates: [DataRate], seed: UInt64, feedback: Viewer.Feedback = .transportWide, temporalLayers: Int = 1,
@@ -181,9 +183,27 @@ final class LayeredCall {
       if world.now >= nextSample, let estimate = link?.estimator.estimate {
         nextSample += .milliseconds(100)
         estimates.append((world.now - start, Int(estimate.bitsPerSecond / 1_000)))
+        if traces { trace() }
       }
       world.run(for: .milliseconds(10))
     }
+  }
+
+  private func trace() {
+    guard let link else { return }
+    let estimator = link.estimator
+    let layer = link.allocator.entries.first?.layer.map { "\($0.spatial)" } ?? "-"
+    let parts = [
+      "t \(Int((world.now - start).inMilliseconds))", "estimate \(estimator.estimate.bitsPerSecond / 1_000)",
+      "delivered \((estimator.deliveredRate?.bitsPerSecond ?? 0) / 1_000)", "\(estimator.usage)",
+      "trend \(Int(estimator.trend.value)) of \(Int(estimator.trend.threshold))",
+      "queue \(Int(estimator.queue.delay)) jitter \(Int(estimator.queue.jitter))",
+      estimator.isApplicationLimited ? "limited" : "",
+      "loss \(Int(100 * estimator.lossRatio)) own \(Int(100 * estimator.inherentLossRatio))",
+      estimator.probe.map { "probe \($0.rate.bitsPerSecond / 1_000)" } ?? "",
+      "layer \(layer) allocated \(link.allocator.allocated.bitsPerSecond / 1_000)",
+    ]
+    print(parts.filter { !$0.isEmpty }.joined(separator: ", "))
   }
 
   var link: LinkControl? { world.worker.participants.first { $0.identity == "bob" }?.link }

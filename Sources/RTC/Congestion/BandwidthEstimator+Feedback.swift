@@ -95,7 +95,7 @@ extension BandwidthEstimator {
     }
     delivery.add(byteCount: byteCount, at: arrival)
     queue.add((arrival - sentAt).inMilliseconds, at: arrival)
-    if let step = groups.add(sent: sentAt, arrival: arrival) { trend.update(step) }
+    if let step = groups.add(sent: sentAt, arrival: arrival) { trend.update(step, jitter: queue.jitter) }
   }
 
   /// Changes the rate by what was noted.
@@ -114,7 +114,7 @@ extension BandwidthEstimator {
     if let finding = prober.finding(loss: loss.inherent, estimate: rate.rate, at: now) {
       apply(finding, delivered: delivered)
     }
-    let usage = judge()
+    let usage = judge(isRising: noteDelivery(delivered))
     let before = rate.rate
     rate.update(
       usage, delivered: delivered, roundTrip: .seconds(min(roundTrip.value ?? 200, 10_000) / 1_000),
@@ -128,8 +128,8 @@ extension BandwidthEstimator {
   private static let growthInAftermath = 10.0
 
   /// Until the rate that arrived is that of a sender who has just begun to send more, as after a switch to a larger
-  /// picture; a decrease would take the rate of before for the link's.
-  private static let rampUp = TimeDelta.milliseconds(400)
+  /// picture, whose key frame alone makes a queue; a decrease would take the rate of before for the link's.
+  private static let rampUp = TimeDelta.milliseconds(700)
   /// Milliseconds of a queue that is not waited for.
   private static let longQueue = 150.0
 
@@ -148,15 +148,28 @@ extension BandwidthEstimator {
     return false
   }
 
+  /// True when more arrives than a moment ago: then the link carries more than what its queue would make believe.
+  private mutating func noteDelivery(_ delivered: Double?) -> Bool {
+    guard let delivered else { return false }
+    guard let usual = usualDelivery else {
+      usualDelivery = (delivered, now)
+      return false
+    }
+    let weight = min(max((now - usual.at).inSeconds, 0), 1)
+    usualDelivery = (usual.rate + weight * (delivered - usual.rate), now)
+    return delivered > 1.25 * usual.rate
+  }
+
   /// What slope and queue say together.
-  private mutating func judge() -> LinkUsage {
+  private mutating func judge(isRising: Bool) -> LinkUsage {
     let isDisturbed = prober.isDisturbing(at: now)
     let isOurs = isInAftermath(isDisturbed: isDisturbed)
     var usage = trend.usage
     if usage == .over, isOurs || !queue.isReal { usage = .normal }
-    if limit.isLimited {
-      limitedAt = now
-    } else if usage == .over, let limitedAt, now - limitedAt < Self.rampUp, queue.delay < Self.longQueue {
+    if limit.isLimited { limitedAt = now }
+    if usage == .over, !limit.isLimited || isRising, let limitedAt, now - limitedAt < Self.rampUp,
+      queue.delay < Self.longQueue
+    {
       usage = .under
     }
     guard queue.isStanding, !isDisturbed else {

@@ -77,6 +77,8 @@ public struct BandwidthEstimator: Sendable {
   /// When less was sent than the estimate allowed; the rate that arrived says little of the link for a while then.
   var limitedAt: Instant?
   var lowProbes = 0
+  /// The mean of the rate that arrived over about a second, and as of when.
+  var usualDelivery: (rate: Double, at: Instant)?
 
   /// - Parameters:
   ///   - limits: bounds of the estimate.

@@ -9,8 +9,9 @@ import PalbeUnits
 ///     2. the speaker as much as fits
 ///     3. the others one step each, again and again
 ///
-/// Down at once, when the sum no longer fits. Up only with `margin`, after the estimate has allowed it for `hold`, and no
-/// sooner than `calm` after the same video's last change. An up-switch that did not last doubles a pause for all,
+/// Down at once, when the sum no longer fits. Up only with a margin, after the estimate has allowed it for `hold`, and no
+/// sooner than `calm` after the same video's last change; while the estimate still climbs, for another `hold` at most, one step
+/// to where it gets is awaited in place of two. An up-switch that did not last doubles a pause for all,
 /// from `calm` up to `longestPause`; an estimate half as high again ends it. A video that is new, that was asked for
 /// in another quality, or that was not sent, is not held back.
 ///
@@ -79,7 +80,7 @@ public struct LayerAllocator: Sendable {
     /// Values for a call.
     public init(
       fill: Int = 87, hold: TimeDelta = .seconds(4), calm: TimeDelta = .seconds(10),
-      trial: TimeDelta = .seconds(20),
+      trial: TimeDelta = .seconds(10),
       longestPause: TimeDelta = .seconds(80)
     ) {
       self.fill = min(max(fill, 10), 100)
@@ -118,6 +119,8 @@ public struct LayerAllocator: Sendable {
   /// The estimate that allowed the last up-switch.
   private var triedAt: Int64 = 0
   private var recent: WindowedMinimum
+  /// Until when an up-switch waits for an estimate that climbs; nil: none waits.
+  private var climbUntil: Instant?
 
   /// An allocator without tracks.
   public init(caution: Caution = Caution()) {
@@ -206,8 +209,9 @@ public struct LayerAllocator: Sendable {
     if sum > budget { goDown(budget, at: now) }
     recent.add(Double(budget), at: now)
     let fill = Int64(caution.fill)
-    goUp(budget * fill / 100, freeOnly: true, at: now)
-    goUp(Int64(recent.value ?? 0) * fill / 100, freeOnly: false, at: now)
+    let present = budget * fill / 100
+    goUp(present, freeOnly: true, at: now)
+    goUp(Int64(recent.value ?? 0) * fill / 100, of: present, freeOnly: false, at: now)
   }
 
   // MARK: - Down
@@ -261,7 +265,7 @@ public struct LayerAllocator: Sendable {
 
   // MARK: - Up
 
-  private mutating func goUp(_ usable: Int64, freeOnly: Bool, at now: Instant) {
+  private mutating func goUp(_ usable: Int64, of present: Int64 = 0, freeOnly: Bool, at now: Instant) {
     if blockedAt > 0, now > blockedUntil + pause + pause { unblock() }
     fill(usable)
     var wantsMore = false
@@ -270,8 +274,12 @@ public struct LayerAllocator: Sendable {
       guard entries[index].ideal > entries[index].current else { continue }
       if !freeOnly || isFree(index, mayRise: false, at: now) { wantsMore = true }
     }
-    guard wantsMore else { return }
+    guard wantsMore else {
+      if !freeOnly { climbUntil = nil }
+      return
+    }
     let mayRise = !freeOnly && now >= blockedUntil
+    if mayRise, isClimbing(from: usable, to: present, at: now) { return }
     makeRoom(usable, mayRise: mayRise, at: now)
     var left = usable - sum
     for position in order.indices {
@@ -292,6 +300,23 @@ public struct LayerAllocator: Sendable {
       if current >= 0 { entries[index].wentUpAt = now }
       triedAt = usable / Int64(caution.fill) * 100
     }
+  }
+
+  /// True while it is worth waiting for what the estimate climbs to. A video of which nothing is sent does not wait.
+  private mutating func isClimbing(from usable: Int64, to present: Int64, at now: Instant) -> Bool {
+    var isAnyBelowTop = false
+    var isAnyPaused = false
+    for index in entries.indices where entries[index].ladder.count > 0 {
+      if entries[index].ideal < entries[index].ladder.count - 1 { isAnyBelowTop = true }
+      if entries[index].current < 0 { isAnyPaused = true }
+    }
+    guard isAnyBelowTop, !isAnyPaused, present > usable / 4 * 5 else {
+      climbUntil = nil
+      return false
+    }
+    let until = climbUntil ?? now + caution.hold
+    climbUntil = until
+    return now < until
   }
 
   /// Lowers others for a video that a fresh allocation would give more, as a new one or the new speaker's.

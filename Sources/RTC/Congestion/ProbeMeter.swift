@@ -65,10 +65,13 @@ struct ProbeMeter: Sendable {
     let sent = Double(sentBytes - lastSentBytes) * 8 / sendTime
     // Arriving all at once is not a rate: something held them up on the way.
     guard arrivalTime > sendTime / 8 else { return nil }
-    let arrived = Double(receivedBytes - firstArrivalBytes) * 8 / arrivalTime / max(1 - loss, 0.5)
+    let proven = Double(receivedBytes - firstArrivalBytes) * 8 / arrivalTime
+    let arrived = proven / max(1 - loss, 0.5)
+    // Of so few packets now and then hardly one is lost. What is only reckoned to have arrived proves no more than was asked.
+    let believed = max(proven, min(arrived, Double(cluster.rate.bitsPerSecond)))
     guard arrived < Self.saturation * sent else {
-      return Result(rate: min(sent, arrived), isSaturated: false)
+      return Result(rate: min(sent, believed), isSaturated: false)
     }
-    return Result(rate: Self.utilization * arrived, isSaturated: true)
+    return Result(rate: Self.utilization * believed, isSaturated: true)
   }
 }

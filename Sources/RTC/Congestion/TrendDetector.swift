@@ -12,7 +12,8 @@ public enum LinkUsage: Sendable, Hashable {
 
 /// The slope of the queueing delay by linear regression, compared with a threshold that follows the noise
 /// (draft-ietf-rmcat-gcc-02 §5.3 to §5.5; the regression in the place of the draft's Kalman filter is what
-/// later implementations use).
+/// later implementations use). Between two bursts of noise the threshold falls faster than it rose, so where packets
+/// jitter it never gets below what jitter alone makes of the slope.
 struct TrendDetector: Sendable {
   /// Points of the regression.
   private static let window = 20
@@ -22,6 +23,12 @@ struct TrendDetector: Sendable {
   private static let countLimit = 60.0
   private static let thresholdRange = 6.0...600.0
   private static let thresholdStart = 12.5
+  /// What a millisecond of jitter makes of the value: over links of up to 100 ms of jitter without a queue one value in a
+  /// thousand exceeds 0.72.
+  private static let valueOfJitter = 1.0
+  /// A queue that grows by an eighth of the time is seen through any jitter: on a slow link the packets of a picture wait for
+  /// each other, which looks like jitter.
+  private static let longestFloor = 30.0
   private static let gainUp = 0.0087
   private static let gainDown = 0.039
   /// A value so far beyond the threshold is a spike, which the threshold does not follow.
@@ -38,14 +45,18 @@ struct TrendDetector: Sendable {
   private var accumulated = 0.0
   private var smoothed = 0.0
   private var origin: Instant?
-  private var threshold = Self.thresholdStart
+  private(set) var threshold = Self.thresholdStart
   private var lastUpdate: Instant?
   private var timeOver = -1.0
   private var timesOver = 0
   private var previousSlope = 0.0
+  /// What was last compared with the threshold.
+  private(set) var value = 0.0
 
   /// Takes the distance of two groups.
-  mutating func update(_ step: PacketGroups.Step) {
+  ///
+  /// - Parameter jitter: of the packets' delay, in milliseconds.
+  mutating func update(_ step: PacketGroups.Step, jitter: Double) {
     let origin = self.origin ?? step.arrival
     self.origin = origin
     distances = min(distances + 1, Self.countLimit)
@@ -56,6 +67,7 @@ struct TrendDetector: Sendable {
     slot = (slot + 1) % Self.window
     filled = min(filled + 1, Self.window)
     let slope = filled == Self.window ? self.slope() ?? previousSlope : 0
+    threshold = max(threshold, min(Self.valueOfJitter * jitter, Self.longestFloor))
     detect(slope, sent: step.sent.inMilliseconds, at: step.arrival)
   }
 
@@ -72,6 +84,7 @@ struct TrendDetector: Sendable {
     timeOver = -1
     timesOver = 0
     previousSlope = 0
+    value = 0
     usage = .normal
   }
 
@@ -95,7 +108,7 @@ struct TrendDetector: Sendable {
   }
 
   private mutating func detect(_ slope: Double, sent: Double, at now: Instant) {
-    let value = distances * slope * Self.gain
+    value = distances * slope * Self.gain
     if value > threshold {
       timeOver = timeOver < 0 ? sent / 2 : timeOver + sent
       timesOver += 1
