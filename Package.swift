@@ -197,7 +197,8 @@ let targets: [Target] = [
       "PalbeLiveKit", "PalbeProtobuf", "PalbeSFUCore", "PalbeSFUServer", "PalbeServerObservation",
       "PalbeCallCore", "PalbeEventLoop", "PalbeWebServer", "PalbeWebTokens", "PalbeSocketCalls",
       "CPalbeOpenSSL", "CPalbeLinux", "CPalbeMallocCounter", "PalbeBackendCore", "PalbeAccountsCore",
-      "PalbeSQLStore", "PalbeBackendServer", "PalbeBackendKit", "PalbeServerClient",
+      "PalbeSQLStore", "PalbeBackendServer", "PalbeBackendKit", "PalbeServerClient", "PalbeChatClient",
+      "PalbeChatCore", "PalbeMessaging", "Palbe", "Palbase",
     ]),
 
   // Samples: what an app can do, and no more.

@@ -62,6 +62,19 @@ let program = Program(
       examples: [
         "palbe-bench server", "palbe-bench server --json > server.json", "palbe-bench server --only drain",
       ]),
+    Command(
+      name: "chat",
+      summary: "chats over the SDK and a real palbe-server beside the parts that cannot be left out",
+      options: [
+        .flag(json, "an array of objects {scenario, metric, value, unit, floor, ratio} instead of a table"),
+        .flag("--short", "the short form, which counts and measures little (30 s)"),
+        .value(
+          "--only", "TEXT",
+          "scenarios whose name has it: two devices, fan-out, group of 400, flood, cold start"),
+      ],
+      examples: [
+        "palbe-bench chat", "palbe-bench chat --json > chat.json", "palbe-bench chat --only 'two devices'",
+      ]),
   ])
 
 /// Writes to standard error.
@@ -90,6 +103,11 @@ func sizes(_ text: String) throws(ArgumentError) -> [Int] {
 // The server of idle sockets: this program, started by itself.
 if CommandLine.arguments.count == 3, CommandLine.arguments[1] == IdleHost.command {
   IdleHost.run(CommandLine.arguments[2])
+}
+
+// The device of a flood: this program too.
+if CommandLine.arguments.count == 4, CommandLine.arguments[1] == ChatHost.command {
+  onMainActor { await ChatHost.run(CommandLine.arguments[2], CommandLine.arguments[3]) }
 }
 
 do throws(ArgumentError) {
@@ -134,6 +152,23 @@ do throws(ArgumentError) {
       } catch {
         complain("palbe-bench: \(error)\n")
         exit(1)
+      }
+    } else if command == "chat" {
+      let (isShort, only, asJSON) = (
+        arguments.has("--short"), arguments.string("--only"), arguments.has(json)
+      )
+      onMainActor {
+        do {
+          var bench = ChatBench(
+            isShort: isShort, only: only, progress: { if showsProgress { complain("\r\($0)\u{1b}[K") } })
+          try await bench.run()
+          if showsProgress { complain("\r\u{1b}[K") }
+          print(asJSON ? ChatReport.json(bench.rows) : ChatReport.text(bench.rows))
+          exit(0)
+        } catch {
+          complain("palbe-bench: \(error)\n")
+          exit(1)
+        }
       }
     } else if command == "frames" {
       let rows = FramesBench.run(slices: slices, progress: progress)

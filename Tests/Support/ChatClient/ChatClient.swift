@@ -2,6 +2,7 @@ import Foundation
 package import Palbase
 import Palbe
 package import PalbeMessaging
+import PalbeTestKit
 package import PalbeUnits
 import Synchronization
 
@@ -41,6 +42,20 @@ package final class ChatClient: Sendable {
     let runtime = try host.runtime()
     let shell = try await MessagingShell.open(runtime, user: user, settings: settings, sink: sink)
     return ChatClient(runtime, user, shell)
+  }
+
+  /// Whether stores of a chat can be opened in this build; without network.
+  package static func opensStores() async -> Bool {
+    guard let folder = try? TemporaryFolder() else { return false }
+    do {
+      let runtime = try host(server: "http://127.0.0.1:1", folder: folder.path("device")).runtime()
+      var random = runtime.time.randomSource
+      let user = UserID(at: WallTime(microseconds: runtime.time.wallMilliseconds() * 1_000), using: &random)
+      let shell = try await MessagingShell.open(
+        runtime, user: user, settings: ShellSettings(), sink: { _ in })
+      await shell.close()
+      return true
+    } catch { return false }
   }
 
   /// A process' place for its runtime, over real connections.

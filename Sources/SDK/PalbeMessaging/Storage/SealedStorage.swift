@@ -84,6 +84,7 @@ package final class SealedStorage: MLSStorage {
     let records = ErasableRecords(
       connection, random: random, sealingKey: seal.values.span, context: context)
     open = Mutex(Open(connection: connection, records: records, names: SealedNames(seal)))
+    OpenStorages.add(self, in: folder)
   }
 
   /// Lets go of the file; a batch that is open is undone. Everything then throws `unusable`. Harmless twice.

@@ -1,4 +1,5 @@
 import PalbeMLS
+import Synchronization
 
 /// What a storage did since it was opened: what a bench compares, and a test promises.
 package struct StorageTally: Equatable, Sendable {
@@ -32,5 +33,22 @@ package struct StorageTally: Equatable, Sendable {
     difference.erasures -= earlier.erasures
     difference.waits -= earlier.waits
     return difference
+  }
+}
+
+/// The storages that this process has open, by their folders: a bench looks at what they do.
+package enum OpenStorages {
+  private struct Place {
+    weak var storage: SealedStorage?
+  }
+  private static let places = Mutex<[String: Place]>([:])
+
+  static func add(_ storage: SealedStorage, in folder: String) {
+    places.withLock { $0[folder] = Place(storage: storage) }
+  }
+
+  /// What the one in this folder did since it was opened; nothing where none is open.
+  package static func tally(in folder: String) -> StorageTally {
+    places.withLock { $0[folder]?.storage }?.tally ?? StorageTally()
   }
 }
