@@ -7,7 +7,7 @@ extension WireAnswers {
   /// What a list of groups and the view of one have in common.
   private struct Summary {
     var (group, groupID, isDirect): (GroupID?, [UInt8]?, Bool?)
-    var (epoch, generation): (UInt64?, Int64?)
+    var (epoch, generation, head): (UInt64?, Int64?, Int64?)
 
     /// False for a member that is none of it.
     mutating func take(_ key: String, _ json: inout JSONReader) throws(JSONError) -> Bool {
@@ -17,6 +17,7 @@ extension WireAnswers {
       case "kind": isDirect = try json.string() == "direct"
       case "epoch": epoch = try WireAnswers.epoch(&json)
       case "generation": generation = try number(&json)
+      case "head_seq": head = try number(&json)
       default: return false
       }
       return true
@@ -25,7 +26,7 @@ extension WireAnswers {
     func value() throws(JSONError) -> ServerGroup {
       ServerGroup(
         id: try need(group), groupID: try need(groupID), isDirect: try need(isDirect), epoch: try need(epoch),
-        generation: try need(generation))
+        generation: try need(generation), headSeq: try need(head))
     }
   }
 

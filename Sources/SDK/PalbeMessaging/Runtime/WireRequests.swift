@@ -223,6 +223,10 @@ extension JSONWriter {
     if let welcome = commit.welcome { member("welcome", welcome) }
     member("group_info", commit.groupInfo)
     if let name = commit.sealedName { member("sealed_name", name) }
+    if let head = commit.proposalsUpTo {
+      key("proposals_up_to")
+      integer(head)
+    }
     let delta = commit.delta
     if !delta.addedUsers.isEmpty { members("added_users", delta.addedUsers) }
     if !delta.removedUsers.isEmpty { members("removed_users", delta.removedUsers) }
