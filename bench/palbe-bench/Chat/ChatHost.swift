@@ -62,6 +62,8 @@ final class ChatHost {
       var looked = nanoseconds()
       let wanted = Wanted()
       Task {
+        // One of its own: the stream is the same.
+        var next = lines.makeAsyncIterator()
         wanted.count = await next.next().flatMap { Int($0) }
       }
       var last = (count: 0, at: nanoseconds())
