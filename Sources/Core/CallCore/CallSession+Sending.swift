@@ -14,7 +14,8 @@ extension CallSession {
     _ frame: Span<UInt8>, on track: LocalTrack, timestamp: RTPTimestamp, at now: Instant
   ) throws(SendError) {
     guard phase == .connected else { throw .notConnected }
-    guard let sender = sender(track), !sender.isMuted, !sender.isRefused, let parameters = sender.parameters else {
+    guard let sender = sender(track), !sender.isMuted, !sender.isRefused, let parameters = sender.parameters
+    else {
       throw .notPublished
     }
     guard frame.count > 0, frame.count <= Self.frameLimit else { throw .frameSize(frame.count) }

@@ -15,7 +15,8 @@ public enum SFUKeys {
       $0.isEmpty || SocketAddress(host: $0, port: 0) != nil
     },
     default: [], words: "every IPv4 and IPv6 address; with --dev 127.0.0.1",
-    "addresses to listen on; with several, media ports are open on every address and only these are announced")
+    "addresses to listen on; with several, media ports are open on every address and only these are announced"
+  )
   public static let keys = Setting(
     "keys", "--key", .keys, default: [], words: "", reloads: true, isSecret: true,
     "API keys that sign access tokens; 32 characters or more of secret")

@@ -92,7 +92,8 @@ struct RoomServiceCaller {
     let (status, body, failure) = answer.withLock { $0 }
     if let failure {
       // A configuration's own address has no name, and a certificate has.
-      let hint = url.scheme == "https" ? "; give the certificate's name: --url https://NAME:\(url.port ?? 443)" : ""
+      let hint =
+        url.scheme == "https" ? "; give the certificate's name: --url https://NAME:\(url.port ?? 443)" : ""
       stop("cannot reach \(url.absoluteString): \(failure)\(hint)")
     }
     return (status, body)
