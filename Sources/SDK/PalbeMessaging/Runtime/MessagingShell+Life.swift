@@ -18,6 +18,7 @@ extension MessagingShell {
     deliverSoon()
     var configuration = EngineConfiguration(me: user)
     configuration.asksConsent = settings.asksConsent
+    configuration.transcript.rows = settings.historyLimit
     let time = now()
     try Self.stored { () throws(MLSStorageError) in try storage.begin() }
     do throws(EngineError) {

@@ -65,7 +65,8 @@ package final class RequestMetrics: Sendable {
     }
   }
 
-  private func count(_ route: String, _ status: Int) {
+  /// Counts an answer; nothing of it is told.
+  package func count(_ route: String, _ status: Int) {
     counts.withLock { $0[Key(route: route, status: status), default: 0] += 1 }
   }
 
