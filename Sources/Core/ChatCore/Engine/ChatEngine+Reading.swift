@@ -62,7 +62,8 @@ extension ChatEngine {
         return []
       }
       try readElsewhere(chat, upTo: read)
-    case .success: break
+    // Nobody waits for an answer that was another one.
+    case .success: if let command { events.append(.finished(command, .failed(code: "internal"))) }
     case .failure(let refusal):
       if let command { events.append(.finished(command, .failed(code: refusal.code))) }
     }
@@ -79,7 +80,7 @@ extension ChatEngine {
         transcript.updateSummary(in: &transaction) { $0.notifyScope = scope }
         return []
       }
-    case .success: break
+    case .success: events.append(.finished(command, .failed(code: "internal")))
     case .failure(let refusal): events.append(.finished(command, .failed(code: refusal.code)))
     }
   }

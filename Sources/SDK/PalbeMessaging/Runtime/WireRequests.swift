@@ -131,10 +131,10 @@ enum WireRequests {
     case .commits: WireAnswers.commits(body)
     case .send: WireAnswers.placed(body).map { .accepted(seq: $0.seq, epoch: $0.epoch) }
     case .fetchQueue: WireAnswers.queue(body)
-    case .notifyScope: WireAnswers.notifyScope(body)
+    case .notifyScope, .setNotifyScope: WireAnswers.notifyScope(body)
     case .unread: WireAnswers.unread(body)
-    case .publishKeyPackages, .setRole, .leave, .acknowledge, .setNotifyScope, .markRead, .subscribeDevice,
-      .subscribe, .unsubscribe, .setTyping:
+    case .publishKeyPackages, .setRole, .leave, .acknowledge, .markRead, .subscribeDevice, .subscribe,
+      .unsubscribe, .setTyping:
       .done
     }
   }
