@@ -38,7 +38,7 @@ struct CommandLineTests {
       misuse("serve", "--sign-up", "false")
         == "unexpected argument 'false'; write '--sign-up=false' or '--no-sign-up'")
     #expect(misuse("serve", "--no-sign-up=true") == "option '--no-sign-up' takes no value")
-    #expect(misuse("serve", "--sign-up", "--no-sign-up") == "option '--no-sign-up' is given twice")
+    #expect(misuse("serve", "--sign-up", "--no-sign-up") == "option '--sign-up' is given twice")
     #expect(misuse("serve", "--no-dev")?.hasPrefix("unknown option '--no-dev'") == true)
   }
 

@@ -71,7 +71,8 @@ struct EngineLifecycleTests {
       _ = try engine.send(
         .text(TextBody("passing")), to: group.chats[0], expiry: Expiry(seconds: 30, start: .send), at: now)
     }
-    group.expectSound()
+    // The others still have it, until their time comes.
+    #expect(world.settle())
     #expect(world.texts(phone, chat) == ["hello", "passing"])
     world.kill(phone)
     world.setReachable(phone, false)
@@ -81,7 +82,7 @@ struct EngineLifecycleTests {
     #expect(world.summary(phone, chat)?.lastMessage?.text == "hello")
     #expect(world.summary(phone, chat)?.unreadCount == 1)
     world.setReachable(phone, true)
-    group.expectSound()
+    #expect(world.settle())
   }
 
   @Test("Section 3 #30: a machine that slept is told that its clock moved, and what is over goes")
@@ -92,7 +93,7 @@ struct EngineLifecycleTests {
       _ = try engine.send(
         .text(TextBody("passing")), to: group.chats[0], expiry: Expiry(seconds: 3_000, start: .send), at: now)
     }
-    group.expectSound()
+    #expect(world.settle())
     try world.use(phone) { (engine, now) in
       var later = now
       later.wall = later.wall + .seconds(3_600)
@@ -101,7 +102,7 @@ struct EngineLifecycleTests {
     #expect(world.texts(phone, chat) == ["hello"])
     try world.use(phone) { (engine, now) in engine.clockMoved(at: now) }
     world.run(for: .seconds(3_100))
-    group.expectSound()
+    #expect(world.settle())
   }
 
   @Test("S2-29: a suspended engine asks nothing, and goes on where it was")

@@ -40,7 +40,8 @@ extension ChatWorld {
     AttachmentDescriptor(
       blob: BlobID(at: now.wall, using: &random),
       key: AttachmentKey(SymmetricKey(copying: random.bytes(32))),
-      cipherHash: random.bytes(32), cipherByteCount: 116, plainByteCount: 100, kind: kind,
+      cipherHash: random.bytes(32), cipherByteCount: AttachmentLayout(plainByteCount: 100)!.cipherByteCount,
+      plainByteCount: 100, kind: kind,
       filename: "a.bin", mimeType: "image/png")
   }
 
