@@ -91,16 +91,26 @@ public struct SettingValues: Sendable {
 
   /// Keys that are different in `other`, in their order.
   public func changes(to other: SettingValues) -> [any AnySetting] {
-    schema.keys.filter {
-      values[$0.name]?.value.identity != other.values[$0.name]?.value.identity
-    }
+    schema.keys.filter { given($0)?.value.identity != other.given($0)?.value.identity }
+  }
+
+  /// Without what follows from another key: that one tells.
+  private func given(_ setting: any AnySetting) -> (value: SettingValue, source: Source)? {
+    guard let entry = values[setting.name] else { return nil }
+    if case .consequence = entry.source { return nil }
+    return entry
   }
 
   /// As they count after a reload with `other`: what reloads is of `other`, the rest stays until a restart.
   public func reloaded(with other: SettingValues) -> SettingValues {
     var result = self
     for setting in schema.keys where setting.reloads {
-      result.values[setting.name] = other.values[setting.name]
+      // What follows from a key that stays, stays.
+      if let entry = other.given(setting) {
+        result.values[setting.name] = entry
+      } else if given(setting) != nil {
+        result.values[setting.name] = nil
+      }
     }
     result.warnings = other.warnings
     return result
