@@ -169,7 +169,7 @@ struct SettingsTests {
       ),
       (
         "room: {empty_timeout: -1}",
-        "f: line 1, column 23: 'room.empty_timeout' is '-1'; expected a time from 0s to 604800s, such as 30s or 500ms"
+        "f: line 1, column 23: 'room.empty_timeout' is '-1'; expected a time from 0s to 604800s, such as 12h or 30d"
       ),
       (
         "rtc: {node_ip: '::'}",
