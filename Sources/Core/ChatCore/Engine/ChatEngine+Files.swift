@@ -41,7 +41,7 @@ extension ChatEngine {
       guard let chat = engine.chats[id] else { throw .chatNotFound }
       let envelope = Envelope(
         id: ClientMessageID(at: now.wall, using: &engine.random), sentAt: now.wall,
-        content: .attachment(body), expiry: try engine.expiry(expiry, in: chat))
+        content: .attachment(body), expiry: expiry)
       try engine.send(envelope, in: chat, spool: spool)
       return envelope.id
     }

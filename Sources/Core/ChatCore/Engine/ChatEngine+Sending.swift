@@ -17,16 +17,10 @@ extension ChatEngine {
       }
       let envelope = Envelope(
         id: ClientMessageID(at: now.wall, using: &engine.random), sentAt: now.wall, content: content,
-        fallback: fallback, expiry: content.isSaid ? try engine.expiry(expiry, in: chat) : expiry)
+        fallback: fallback, expiry: expiry)
       try engine.send(envelope, in: chat)
       return envelope.id
     }
-  }
-
-  /// When what is said now disappears: what was said for it wins over the chat's default (S0-83).
-  mutating func expiry(_ explicit: Expiry?, in chat: Chat) throws(EngineError) -> Expiry? {
-    do throws(MLSStorageError) { try load(chat) } catch { throw .storage(error) }
-    return chat.transcript?.expiry(explicit: explicit)
   }
 
   /// - Parameters:

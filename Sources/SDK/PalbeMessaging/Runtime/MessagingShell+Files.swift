@@ -61,6 +61,7 @@ extension MessagingShell {
         {
           body = answering
         }
+        let expiry = try Content.attachment(body).expiry(expiry, in: chat, box, at: now)
         return try box.engine.sendFile(body, to: chat, expiry: expiry, spool: name, at: now)
       }
     } catch {

@@ -189,6 +189,7 @@ package actor MessagingShell {
   ) throws -> ClientMessageID {
     try engine { (now) throws(EngineError) in
       let content = try content.replying(to: reply, in: chat, box, at: now)
+      let expiry = try content.expiry(expiry, in: chat, box, at: now)
       return try box.engine.send(content, to: chat, expiry: expiry, fallback: fallback, at: now)
     }
   }
@@ -340,6 +341,17 @@ package actor MessagingShell {
 }
 
 extension Content {
+  /// When it disappears: what was said for it wins over the chat's default (S0-83), which is for what is said alone.
+  func expiry(
+    _ explicit: Expiry?, in chat: ChatID, _ box: MessagingShell.EngineBox, at now: ChatTime
+  ) throws(EngineError) -> Expiry? {
+    switch self {
+    case .text, .attachment, .custom:
+      try box.engine.transcript(of: chat, at: now).expiry(explicit: explicit)
+    case .reaction, .edit, .delete, .control, .receipt, .unknown: explicit
+    }
+  }
+
   /// The same as an answer to a message; one that cannot be answered leaves it as it is (S0-62).
   func replying(
     to parent: ClientMessageID?, in chat: ChatID, _ box: MessagingShell.EngineBox, at now: ChatTime
