@@ -249,13 +249,19 @@ package struct TranscriptModel {
       }
       return shown
     }
+    // Of a file a quote has what is said under it.
+    func words(_ message: Message) -> String {
+      let it = shown(message)
+      if case .attachment(let body) = message.envelope?.content, !it.isDeleted { return body.caption ?? "" }
+      return it.text ?? ""
+    }
     let confirmed = messages.filter { $0.seq != nil }.sorted { ($0.seq!, $0.part) < ($1.seq!, $1.part) }
     let visible = confirmed + messages.filter { $0.seq == nil && !$0.isHidden }.sorted { $0.order < $1.order }
     for message in visible {
       var row = shown(message)
       if !row.isDeleted, case .text(let body) = message.envelope?.content, let reply = body.reply {
         if let parent = visible.first(where: { $0.id == reply.parent }) {
-          row.quote = shown(parent).text ?? ""
+          row.quote = words(parent)
         } else {
           let isGone = gone.contains(reply.parent) || messages.contains { $0.id == reply.parent }
           row.quote = isGone ? "" : (reply.quote.text ?? "")
